@@ -1,0 +1,59 @@
+//! Every default and every limit, written once.
+//!
+//! Where a value comes from another system or from a measurement, its comment says so.
+
+use std::time::Duration;
+
+/// Key prefix of everything that windlass writes to Redis.
+pub const PREFIX: &str = "windlass";
+/// Queue of a task for which none was named (as in asynq).
+pub const QUEUE: &str = "default";
+/// Handlers that one server runs at the same time: a constant, so that every deployment behaves alike.
+pub const CONCURRENCY: usize = 32;
+/// How long one attempt of a task may run (as in asynq).
+pub const TASK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// Failed attempts after which a task is archived instead of retried (as in Sidekiq and asynq).
+pub const MAX_RETRY: u32 = 25;
+/// The longest delay that the default retry formula gives.
+pub const RETRY_DELAY_CAP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a lease lasts without a heartbeat.
+pub const LEASE: Duration = Duration::from_secs(30);
+/// How often a server extends its leases and publishes its record: a third of the lease.
+pub const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How long past its expiry a lease must be before it counts as lost.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(5);
+/// How often the recoverer looks for lost leases.
+pub const SCAN: Duration = Duration::from_secs(2);
+/// Lost leases in a row after which a task is archived (as in Sidekiq Pro).
+pub const MAX_LOST: u32 = 3;
+/// The highest priority; the lowest and default one is 0.
+pub const MAX_PRIORITY: u8 = 9;
+/// How long a shutdown waits for running handlers before it cancels them (Kubernetes kills at 30 s).
+pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
+/// How long a cancelled handler may go on before it is given up.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(5);
+/// How long opening a connection to Redis may take.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long Redis may take to answer one command.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a server puts off a task of a kind that it does not know; the real delay is this ± half.
+pub const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(10);
+/// The largest encoded payload, in bytes.
+pub const MAX_PAYLOAD: usize = 1024 * 1024;
+/// The deepest nesting of a payload; deeper ones overflow the 2 MiB stack of a worker thread.
+pub const MAX_DEPTH: usize = 64;
+/// The longest stored error text, in bytes.
+pub const MAX_ERROR: usize = 4 * 1024;
+/// The longest queue name, kind, id or prefix, in bytes.
+pub const MAX_NAME: usize = 256;
+
+/// The most tasks that one script call moves: about 3 ms of Redis' time.
+pub(crate) const SCRIPT_TASKS: usize = 200;
+/// The most tasks that one enqueue call writes.
+pub(crate) const ENQUEUE_TASKS: usize = 500;
+/// The most payload bytes that one script call carries; a single larger task still goes.
+pub(crate) const SCRIPT_BYTES: usize = 1024 * 1024;
+/// The longest pause between two attempts to reach a Redis that is away.
+pub(crate) const RECONNECT_CAP: Duration = Duration::from_secs(2);
+/// How long one blocking wait for work lasts: bounds what a token eaten by a dead server delays.
+pub(crate) const BLOCK: Duration = Duration::from_secs(1);

@@ -1,0 +1,57 @@
+use std::error::Error as StdError;
+
+use thiserror::Error;
+
+use super::NameError;
+use crate::defaults::{MAX_DEPTH, MAX_PRIORITY};
+
+/// A payload that cannot be packed or unpacked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PayloadError {
+    /// Serializing the value failed.
+    #[error("the payload could not be encoded as MessagePack")]
+    Encode(#[source] Box<dyn StdError + Send + Sync>),
+    /// The bytes are not the MessagePack of the wanted type.
+    #[error("the payload could not be decoded")]
+    Decode(#[source] Box<dyn StdError + Send + Sync>),
+    /// Bytes are left over after the value.
+    #[error("the payload has {0} bytes after its end")]
+    Trailing(usize),
+    /// It is nested deeper than 64 levels.
+    #[error("the payload is nested deeper than {MAX_DEPTH} levels: flatten it")]
+    TooDeep,
+    /// It is larger than the cap.
+    #[error(
+        "the payload has {bytes} bytes and the cap is {cap}: store it elsewhere and enqueue a reference, or raise the cap"
+    )]
+    TooLarge {
+        /// Its size in bytes.
+        bytes: usize,
+        /// The cap in bytes.
+        cap: usize,
+    },
+}
+
+/// A task that was refused before anything was sent to Redis.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InvalidTask {
+    /// Its queue, kind or id cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Its payload cannot be stored.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// Its priority is above 9.
+    #[error("priority {0} is above {MAX_PRIORITY}: use 0 to {MAX_PRIORITY}")]
+    Priority(u8),
+    /// Its timeout is zero or too long to be stored.
+    #[error(
+        "timeout {0:?} cannot be used: give at least 1 ms and at most 100 years, or no_timeout()"
+    )]
+    Timeout(std::time::Duration),
+    /// Its due time is too far away to be stored.
+    #[error("the due time cannot be used: give one between 1970 and 100 years from now")]
+    Due,
+}

@@ -1,0 +1,22 @@
+//! What a task is: its type, payload, options, id and states. Nothing here knows Redis.
+
+mod codec;
+mod id;
+mod invalid;
+mod name;
+mod new_task;
+mod options;
+mod raw;
+mod state;
+mod typed;
+
+pub(crate) use codec::{decode, encode};
+pub(crate) use id::generate_id;
+pub use invalid::{InvalidTask, PayloadError};
+pub use name::{NameError, NameProblem};
+pub(crate) use name::{check_id, check_kind, check_prefix, check_queue};
+pub use new_task::NewTask;
+pub(crate) use options::{Due, TaskOptions, Timeout};
+pub use raw::RawTask;
+pub use state::TaskState;
+pub use typed::Task;

@@ -1,0 +1,104 @@
+use std::time::{Duration, SystemTime};
+
+use super::options::Timeout;
+use super::{Due, InvalidTask, PayloadError, Task, TaskOptions, check_kind, encode};
+
+/// A task with its options, ready to be enqueued.
+///
+/// Made from a [`Task`] or a [`RawTask`](super::RawTask). Nothing is checked before it is
+/// enqueued; what is wrong then comes back as an [`InvalidTask`] that names it.
+#[derive(Debug)]
+pub struct NewTask {
+    pub(crate) kind: String,
+    payload: Result<Vec<u8>, PayloadError>,
+    pub(crate) options: TaskOptions,
+}
+
+impl<T: Task> From<T> for NewTask {
+    fn from(task: T) -> Self {
+        T::defaults(NewTask::with_payload(T::KIND.into(), encode(&task)))
+    }
+}
+
+impl NewTask {
+    pub(super) fn with_payload(kind: String, payload: Result<Vec<u8>, PayloadError>) -> Self {
+        Self {
+            kind,
+            payload,
+            options: TaskOptions::default(),
+        }
+    }
+
+    /// The queue to put it into. Default: `default`.
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.options.queue = Some(queue.into());
+        self
+    }
+
+    /// An id of the caller's own, unique in its queue for as long as the task exists; a second task
+    /// with it is not enqueued. Default: a generated one of 26 characters.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.options.id = Some(id.into());
+        self
+    }
+
+    /// Runs no earlier than this long after it reaches Redis, by Redis' clock. Zero means now.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.options.due = if delay.is_zero() {
+            Due::Now
+        } else {
+            Due::After(delay)
+        };
+        self
+    }
+
+    /// Runs no earlier than this time, to the millisecond. A time in the past means now.
+    pub fn run_at(mut self, time: SystemTime) -> Self {
+        self.options.due = Due::At(time);
+        self
+    }
+
+    /// 0 to 9: each level counts as having waited 60 s longer, so that high ones go first and low
+    /// ones still never starve. Default: 0.
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.options.priority = priority;
+        self
+    }
+
+    /// Failed attempts that are tried again before the task is archived. 0: none. Default: 25.
+    pub fn max_retry(mut self, retries: u32) -> Self {
+        self.options.max_retry = Some(retries);
+        self
+    }
+
+    /// How long one attempt may run before it is cancelled and counts as failed, to the
+    /// millisecond. Default: 30 min.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(Timeout::After(timeout));
+        self
+    }
+
+    /// Lets an attempt run for as long as its server keeps the lease.
+    pub fn no_timeout(mut self) -> Self {
+        self.options.timeout = Some(Timeout::Never);
+        self
+    }
+
+    /// Everything checked: the kind, the payload and the options, or the first thing that is wrong.
+    pub(crate) fn check(
+        self,
+        max_payload: usize,
+    ) -> Result<(String, Vec<u8>, TaskOptions), InvalidTask> {
+        check_kind(&self.kind)?;
+        self.options.check()?;
+        let payload = self.payload?;
+        if payload.len() > max_payload {
+            return Err(PayloadError::TooLarge {
+                bytes: payload.len(),
+                cap: max_payload,
+            }
+            .into());
+        }
+        Ok((self.kind, payload, self.options))
+    }
+}
