@@ -1,0 +1,17 @@
+#!lua flags=allow-oom
+-- announce: keeps the index of live servers.
+--
+-- KEYS[1]  the index
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  the server's id
+-- ARGV[3]  how long it counts as live from now, in ms; 0 takes it off
+-- returns  nothing
+--
+-- Keeps: the index is bounded: servers whose time is over leave it.
+
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', int(now))
+if ARGV[3] == '0' then
+  redis.call('ZREM', KEYS[1], ARGV[2])
+else
+  redis.call('ZADD', KEYS[1], int(now + tonumber(ARGV[3])), ARGV[2])
+end

@@ -1,0 +1,89 @@
+#!lua flags=allow-oom
+-- claim: pending → active.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  the server that claims
+-- ARGV[3]  how many tasks it has room for; 0 only hands the wake token on
+-- ARGV[4]  how long the lease lasts, in ms
+-- ARGV[5]  the most bytes to answer; one task is always answered
+-- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '',
+--            { ids set aside as malformed }, { id, { field, value, … }, … } }
+--
+-- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
+-- every one before it. The record is read and not written. The lease remembers the place of the
+-- call's first task: all tasks that are handed back go there, ahead of every task not yet claimed.
+
+local meta = read_meta('paused', 'lease')
+local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local due = next_due()
+local reply_due = due and int(due) or ''
+if meta[2] then
+  return { 0, now, 0, reply_due, {}, {} }
+end
+
+local ids = room > 0 and redis.call('ZRANGE', PENDING, 0, room - 1) or {}
+local tasks, claimed, missing, malformed = {}, {}, {}, {}
+local bytes, looked_at = 0, 0
+for _, id in ipairs(ids) do
+  local record = redis.pcall('HGETALL', record_key(id))
+  if record.err then
+    if not string.find(record.err, '^WRONGTYPE') then
+      return record
+    end
+    malformed[#malformed + 1] = id
+  elseif #record == 0 then
+    missing[#missing + 1] = id
+  else
+    local size, fields = 0, 0
+    for i = 1, #record, 2 do
+      size = size + #record[i + 1]
+      if record[i] == 'kind' or record[i] == 'payload' then
+        fields = fields + 1
+      end
+    end
+    if fields < 2 then
+      malformed[#malformed + 1] = id
+    else
+      if #claimed > 0 and bytes + size > byte_limit then
+        break
+      end
+      bytes = bytes + size
+      claimed[#claimed + 1] = id
+      tasks[#tasks + 1] = id
+      tasks[#tasks + 1] = record
+    end
+  end
+  looked_at = looked_at + 1
+end
+local waiting = redis.call('ZCARD', PENDING)
+local place = ids[1] and redis.call('ZSCORE', PENDING, ids[1])
+
+local number = 0
+if looked_at > 0 then
+  redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
+  waiting = waiting - looked_at
+  if #missing + #malformed > 0 then
+    remove_broken(PENDING, missing, malformed)
+  end
+end
+if #claimed > 0 then
+  number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
+  local text = int(number)
+  local lease = text .. '@' .. server .. ' ' .. int(now) .. ' ' .. int(tonumber(place))
+  local expiry = int(now + lease_ms)
+  local entries, scores = {}, {}
+  for _, id in ipairs(claimed) do
+    entries[#entries + 1] = id
+    entries[#entries + 1] = lease
+    scores[#scores + 1] = expiry
+    scores[#scores + 1] = id
+  end
+  redis.call('HSET', META, 'lease', text)
+  bulk('HSET', LEASES, entries)
+  bulk('ZADD', ACTIVE, scores)
+end
+if waiting > 0 then
+  wake()
+end
+return { number, now, waiting > 0 and 1 or 0, reply_due, malformed, tasks }

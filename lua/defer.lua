@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+-- defer: active → scheduled, without spending a retry: a snooze, or a kind that the server lacks.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  empty (see shared/settle.lua)
+-- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when its handler was called (else 0)
+-- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
+--
+-- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
+-- handler was called.
+
+local answers, ended = end_leases(3, 4, 'started_at')
+local waiting = {}
+for _, task in ipairs(ended) do
+  if ARGV[task.at + 1] == '1' then
+    write_try(task, task.record[3], '', {})
+  end
+  waiting[#waiting + 1] = int(now + tonumber(ARGV[task.at]))
+  waiting[#waiting + 1] = task.id
+end
+bulk('ZADD', SCHEDULED, waiting)
+count({ deferred = #ended })
+return answers

@@ -1,0 +1,36 @@
+#!lua flags=allow-oom
+-- extend: active → active, with a later expiry.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  how long the lease lasts from now, in ms
+-- ARGV[3…] for each task: id, lease holder (`number@server`)
+-- returns  for each task 1 (extended), 0 (there is no such lease) or -1 (another lease lives)
+--
+-- Keeps: only the holder of the current lease extends it, also one past its expiry that nobody took.
+-- Never adds a member to `active`, and never fails for a record.
+
+local expiry = int(now + tonumber(ARGV[2]))
+local ids = {}
+for i = 3, #ARGV, 2 do
+  ids[#ids + 1] = ARGV[i]
+end
+local leases = redis.call('HMGET', LEASES, unpack(ids))
+
+local answers, scores = {}, {}
+for i, id in ipairs(ids) do
+  local holder = ARGV[2 + 2 * i] .. ' '
+  if not leases[i] then
+    answers[i] = GONE
+  elseif string.sub(leases[i], 1, #holder) ~= holder then
+    answers[i] = STALE
+  else
+    answers[i] = DONE
+    scores[#scores + 1] = expiry
+    scores[#scores + 1] = id
+  end
+end
+if #scores > 0 then
+  redis.call('ZADD', ACTIVE, 'XX', unpack(scores))
+end
+return answers

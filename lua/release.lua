@@ -1,0 +1,26 @@
+#!lua flags=allow-oom
+-- release: active → pending, at its old place, without spending a retry: a server hands work back.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  empty (see shared/settle.lua)
+-- ARGV[3…] for each task: id, lease holder, 1 when its handler was called (else 0)
+-- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
+--
+-- Keeps: only the holder of the current lease ends it. A row of lost leases goes on.
+
+local answers, ended = end_leases(3, 3, 'started_at')
+local pending = {}
+for i, task in ipairs(ended) do
+  if ARGV[task.at] == '1' and not task.record[3] then
+    redis.call('HSET', record_key(task.id), 'started_at', task.claimed_at)
+  end
+  pending[#pending + 1] = task.place or pending_score(i)
+  pending[#pending + 1] = task.id
+end
+bulk('ZADD', PENDING, pending)
+if #pending > 0 then
+  wake()
+end
+count({ released = #ended })
+return answers

@@ -1,0 +1,146 @@
+-- Shared by every script: stands between the `#!lua` line and the script's own text.
+--
+-- KEYS[1] is the queue's base key, such as `windlass:{default}`; every key of the queue begins with
+-- it, and its hash tag keeps them all in one slot of a cluster. ARGV[1] is the time in µs, or empty
+-- for Redis' own clock. A script reads first, then decides, then writes: Redis does not roll back.
+
+local SCHEMA = 1
+local base = KEYS[1]
+local META, WAKE, LEASES = base .. ':meta', base .. ':wake', base .. ':leases'
+local PENDING, ACTIVE, RETRY = base .. ':pending', base .. ':active', base .. ':retry'
+local SCHEDULED, ARCHIVED = base .. ':scheduled', base .. ':archived'
+local DONE, GONE, STALE = 1, 0, -1
+local HEAD_START_US = 60000000
+
+local now_us
+if ARGV[1] == '' then
+  local time = redis.call('TIME')
+  now_us = time[1] * 1000000 + time[2]
+else
+  now_us = tonumber(ARGV[1])
+end
+local now = math.floor(now_us / 1000)
+
+-- Lua prints large numbers in scientific notation.
+local function int(n)
+  return string.format('%.0f', n)
+end
+
+local function record_key(id)
+  return base .. ':t:' .. id
+end
+
+-- `unpack` and Redis' Lua stack take only so many values at once; 1,000 is even, so pairs stay whole.
+local function bulk(command, key, args)
+  for first = 1, #args, 1000 do
+    redis.call(command, key, unpack(args, first, math.min(first + 999, #args)))
+  end
+end
+
+-- Named fields of `meta`, after checking that this script knows the queue's layout.
+local function read_meta(...)
+  local values = redis.call('HMGET', META, 'schema', ...)
+  if values[1] and tonumber(values[1]) ~= SCHEMA then
+    error({ err = 'WINDLASSSCHEMA the queue has schema ' .. values[1] .. ', this client knows ' .. SCHEMA })
+  end
+  return values
+end
+
+-- Leaves at most one token that says "there is work".
+local function wake()
+  if redis.call('EXISTS', WAKE) == 0 then
+    redis.call('LPUSH', WAKE, '1')
+  end
+end
+
+-- When the next scheduled or retried task is due, in ms; nil when there is none.
+local function next_due()
+  local scheduled = redis.call('ZRANGE', SCHEDULED, 0, 0, 'WITHSCORES')[2]
+  local retry = redis.call('ZRANGE', RETRY, 0, 0, 'WITHSCORES')[2]
+  if scheduled and retry then
+    return math.min(tonumber(scheduled), tonumber(retry))
+  end
+  return tonumber(scheduled or retry)
+end
+
+-- The UTC day of `now`, as yyyy-mm-dd: Hinnant's civil_from_days, because Redis has no os.date.
+local function day()
+  local z = math.floor(now / 86400000) + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d-%02d-%02d', year, month, doy - math.floor((153 * mp + 2) / 5) + 1)
+end
+
+-- Adds to the totals and to the day's counters, which are kept for 90 days. A counter that has
+-- reached its end stays there: it must not stop a task.
+local function count(counters)
+  local total, today = base .. ':stats', nil
+  for name, n in pairs(counters) do
+    if n > 0 then
+      if not today then
+        today = total .. ':' .. day()
+        if redis.call('EXISTS', today) == 0 then
+          redis.pcall('HSET', today, name, 0)
+          redis.call('EXPIRE', today, 7776000)
+        end
+      end
+      redis.pcall('HINCRBY', total, name, n)
+      redis.pcall('HINCRBY', today, name, n)
+    end
+  end
+end
+
+-- Reads fields of a record; answers the values, or nil and 'missing' or 'malformed'. Only a read
+-- that succeeded and found nothing means missing; an error that is not about the record aborts.
+local function read_record(id, ...)
+  local values = redis.pcall('HMGET', record_key(id), 'kind', 'payload', ...)
+  if values.err then
+    if string.find(values.err, '^WRONGTYPE') then
+      return nil, 'malformed'
+    end
+    error({ err = values.err })
+  end
+  if values[1] and values[2] then
+    return values
+  end
+  return nil, redis.call('EXISTS', record_key(id)) == 0 and 'missing' or 'malformed'
+end
+
+-- Puts a record that cannot be used where it stops nobody: in the archive, or, when its key is no
+-- hash, under another name. The caller has removed its id from the set it stood in.
+local function set_aside(id)
+  local key = record_key(id)
+  if redis.call('TYPE', key).ok == 'hash' then
+    redis.call('HSET', key, 'reason', 'malformed', 'last_failed_at', int(now))
+    redis.call('ZADD', ARCHIVED, int(now), id)
+  else
+    redis.call('RENAME', key, base .. ':malformed:' .. id)
+  end
+end
+
+-- Removes ids whose record is missing or malformed from a state set (and from `leases`), sets the
+-- malformed ones aside, and counts both. Both lists may be empty.
+local function remove_broken(set, missing, malformed)
+  for _, list in ipairs({ missing, malformed }) do
+    if #list > 0 then
+      bulk('ZREM', set, list)
+      if set == ACTIVE then
+        bulk('HDEL', LEASES, list)
+      end
+    end
+  end
+  for _, id in ipairs(malformed) do
+    set_aside(id)
+  end
+  count({ missing = #missing, malformed = #malformed })
+end
+
+-- The score of a task that becomes pending as the i-th of its batch.
+local function pending_score(i, priority)
+  return int(now_us + i - (tonumber(priority) or 0) * HEAD_START_US)
+end

@@ -1,0 +1,81 @@
+-- Shared by the scripts that end leases one by one and look at each record: retry, archive, defer
+-- and release. Stands after base.lua.
+--
+-- ARGV[2] is empty when the lease's holder settles. A recoverer gives its clock-skew cutoff in ms:
+-- then a lease is ended only while it is past its expiry by that much, is still the one the recoverer
+-- saw, and no grace after an outage is in force, so that any number of recoverers may race.
+
+-- The tasks of this call, `width` arguments each from ARGV[first] on, of which the first two are id
+-- and lease holder. Answers a code for each task, and the list of those whose lease ends now, with
+-- `record` (what read_record gave for `fields`), `claimed_at` and `place`. Removes broken ones.
+local function end_leases(first, width, ...)
+  local skew = tonumber(ARGV[2])
+  local ids = {}
+  for at = first, #ARGV, width do
+    ids[#ids + 1] = ARGV[at]
+  end
+  local leases = redis.call('HMGET', LEASES, unpack(ids))
+  local expiries, grace_until = {}, 0
+  if skew then
+    expiries = redis.call('ZMSCORE', ACTIVE, unpack(ids))
+    grace_until = tonumber(redis.call('HGET', META, 'grace_until') or 0)
+  end
+
+  local answers, ended, ended_ids, missing, malformed, seen, stale = {}, {}, {}, {}, {}, {}, 0
+  for i, id in ipairs(ids) do
+    local at = first + (i - 1) * width
+    local holder, lease = ARGV[at + 1], leases[i]
+    local ours
+    if lease then
+      ours = string.sub(lease, 1, #holder + 1) == holder .. ' '
+    else
+      ours = skew and holder == '' and expiries[i]
+    end
+    if seen[id] or not (lease or ours) then
+      answers[i] = GONE
+    elseif not ours or (skew and (now < grace_until or tonumber(expiries[i] or 0) > now - skew)) then
+      answers[i] = STALE
+      stale = stale + (skew and 0 or 1)
+    else
+      seen[id] = true
+      local record, problem = read_record(id, ...)
+      answers[i] = record and DONE or GONE
+      if record then
+        local claimed_at, place = string.match(lease or '', '^%S+ (%d+) (%S+)$')
+        ended[#ended + 1] = { id = id, at = at + 2, record = record, claimed_at = claimed_at, place = place }
+        ended_ids[#ended_ids + 1] = id
+      elseif problem == 'missing' then
+        missing[#missing + 1] = id
+      else
+        malformed[#malformed + 1] = id
+      end
+    end
+  end
+
+  if #ended_ids > 0 then
+    redis.call('ZREM', ACTIVE, unpack(ended_ids))
+    redis.call('HDEL', LEASES, unpack(ended_ids))
+  end
+  remove_broken(ACTIVE, missing, malformed)
+  count({ stale = stale })
+  return answers, ended
+end
+
+-- The fields that a try leaves behind, with more of the caller's: `started_at` of the first start
+-- stays, and a row of lost leases ends unless this try was lost too.
+local function write_try(task, had_started_at, lost, fields)
+  local key = record_key(task.id)
+  if not had_started_at and task.claimed_at then
+    fields[#fields + 1] = 'started_at'
+    fields[#fields + 1] = task.claimed_at
+  end
+  if lost ~= '' then
+    fields[#fields + 1] = 'lost'
+    fields[#fields + 1] = lost
+  else
+    redis.call('HDEL', key, 'lost')
+  end
+  if #fields > 0 then
+    redis.call('HSET', key, unpack(fields))
+  end
+end

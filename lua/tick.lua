@@ -1,0 +1,59 @@
+#!lua flags=allow-oom
+-- tick: reads the leases that are surely lost; the recoverer then retries or archives them.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  how often a recoverer scans, in ms
+-- ARGV[3]  the grace after an outage, in ms
+-- ARGV[4]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
+-- ARGV[5]  the most leases to answer
+-- returns  { ms of grace left, { ids set aside as malformed },
+--            { id, lease holder, kind, retried, max_retry, lost, … } }, absent fields empty
+--
+-- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse; one that finds the
+-- last pulse older than three scans, or in the future, knows that heartbeats may have been lost too
+-- and starts a grace, in which they can come first. A lease whose record is missing is removed.
+
+local meta = read_meta('pulse', 'grace_until')
+local scan, grace, skew, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local pulse, grace_until = tonumber(meta[2]), tonumber(meta[3]) or 0
+local outage
+if pulse then
+  outage = now - pulse > 3 * scan or pulse > now
+else
+  outage = redis.call('EXISTS', ACTIVE) == 1
+end
+if outage then
+  grace_until = now + grace
+end
+
+local lost, missing, malformed = {}, {}, {}
+local ids = {}
+if now >= grace_until then
+  ids = redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', int(now - skew), 'LIMIT', 0, limit)
+end
+if #ids > 0 then
+  local leases = redis.call('HMGET', LEASES, unpack(ids))
+  for i, id in ipairs(ids) do
+    local record, problem = read_record(id, 'retried', 'max_retry', 'lost')
+    if record then
+      lost[#lost + 1] = id
+      lost[#lost + 1] = leases[i] and string.match(leases[i], '^%S+') or ''
+      lost[#lost + 1] = record[1]
+      lost[#lost + 1] = record[3] or ''
+      lost[#lost + 1] = record[4] or ''
+      lost[#lost + 1] = record[5] or ''
+    elseif problem == 'missing' then
+      missing[#missing + 1] = id
+    else
+      malformed[#malformed + 1] = id
+    end
+  end
+end
+
+redis.call('HSET', META, 'pulse', int(now))
+if outage then
+  redis.call('HSET', META, 'grace_until', int(grace_until))
+end
+remove_broken(ACTIVE, missing, malformed)
+return { math.max(0, grace_until - now), malformed, lost }

@@ -1,0 +1,190 @@
+use redis::Value;
+
+use super::{BrokerError, Query, Queue};
+
+/// The oldest Redis whose scripts work as ours need.
+const OLDEST: (u32, u32) = (7, 0);
+
+/// The state keys of a queue and the type each must have.
+const TYPES: [(&str, &str); 9] = [
+    ("pending", "zset"),
+    ("active", "zset"),
+    ("scheduled", "zset"),
+    ("retry", "zset"),
+    ("archived", "zset"),
+    ("leases", "hash"),
+    ("meta", "hash"),
+    ("stats", "hash"),
+    ("wake", "list"),
+];
+
+/// What a look at Redis before work begins can find.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RedisFinding {
+    /// Too old: refused.
+    #[error("Redis {0} is too old: windlass needs 7.0 or later (or Valkey)")]
+    TooOld(String),
+    /// Keys may be evicted: tasks and locks would vanish.
+    #[error(
+        "Redis' maxmemory-policy is {0}: it will throw tasks away when memory is full; set it to noeviction"
+    )]
+    Eviction(String),
+    /// Nothing is written to disk.
+    #[error("Redis writes nothing to disk (no appendonly, no save): a restart loses all tasks")]
+    NoPersistence,
+    /// A key holds something that windlass did not write: refused.
+    #[error(
+        "the key {key} is a {found} where windlass needs a {needed}: something else writes under this prefix"
+    )]
+    WrongType {
+        /// The key.
+        key: String,
+        /// The type found.
+        found: String,
+        /// The type needed.
+        needed: &'static str,
+    },
+    /// The queue has another layout: refused.
+    #[error(
+        "queue {queue} has schema {found}; this version knows schema 1: use the matching windlass version"
+    )]
+    Schema {
+        /// The queue.
+        queue: String,
+        /// The number found.
+        found: String,
+    },
+    /// A check was skipped, because Redis denied it.
+    #[error("could not check {what}, because Redis denied {command}")]
+    Skipped {
+        /// What was not checked.
+        what: &'static str,
+        /// The command that was denied.
+        command: &'static str,
+    },
+}
+
+impl RedisFinding {
+    /// Whether a server must not start.
+    pub(crate) fn refuses(&self) -> bool {
+        matches!(
+            self,
+            Self::TooOld(_) | Self::WrongType { .. } | Self::Schema { .. }
+        )
+    }
+}
+
+/// Looks at Redis and at the queues' keys; changes nothing.
+pub(crate) async fn check_redis(
+    redis: &impl Query,
+    queues: &[Queue],
+) -> Result<Vec<RedisFinding>, BrokerError> {
+    let mut findings = Vec::new();
+    check_settings(redis, &mut findings).await?;
+    for queue in queues {
+        check_keys(redis, queue, &mut findings).await?;
+    }
+    Ok(findings)
+}
+
+async fn check_settings(
+    redis: &impl Query,
+    findings: &mut Vec<RedisFinding>,
+) -> Result<(), BrokerError> {
+    let Some(info) = allowed(redis.query(&redis::cmd("INFO")).await)? else {
+        findings.push(RedisFinding::Skipped {
+            what: "the version, the eviction policy and persistence",
+            command: "INFO",
+        });
+        return Ok(());
+    };
+    let info = text(info);
+    let field = |name: &str| {
+        info.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    };
+    // Valkey reports the Redis version that it is compatible with here.
+    if let Some(version) = field("redis_version") {
+        let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
+        if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST {
+            findings.push(RedisFinding::TooOld(version.to_owned()));
+        }
+    }
+    if let Some(policy) = field("maxmemory_policy").filter(|&policy| policy != "noeviction") {
+        findings.push(RedisFinding::Eviction(policy.to_owned()));
+    }
+    if field("aof_enabled") == Some("0") {
+        match allowed(
+            redis
+                .query(redis::cmd("CONFIG").arg("GET").arg("save"))
+                .await,
+        )? {
+            None => findings.push(RedisFinding::Skipped {
+                what: "persistence",
+                command: "CONFIG GET",
+            }),
+            Some(reply) => {
+                let pair: Vec<String> = redis::from_redis_value(reply).unwrap_or_default();
+                if pair.get(1).is_some_and(String::is_empty) {
+                    findings.push(RedisFinding::NoPersistence);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn check_keys(
+    redis: &impl Query,
+    queue: &Queue,
+    findings: &mut Vec<RedisFinding>,
+) -> Result<(), BrokerError> {
+    for (name, needed) in TYPES {
+        let key = queue.key(name);
+        let Some(found) = allowed(redis.query(redis::cmd("TYPE").arg(&key)).await)? else {
+            findings.push(RedisFinding::Skipped {
+                what: "the types of keys",
+                command: "TYPE",
+            });
+            return Ok(());
+        };
+        let found = text(found);
+        if found != "none" && found != needed {
+            findings.push(RedisFinding::WrongType { key, found, needed });
+        }
+    }
+    if findings.iter().any(RedisFinding::refuses) {
+        return Ok(());
+    }
+    let schema = redis
+        .query(redis::cmd("HGET").arg(queue.key("meta")).arg("schema"))
+        .await;
+    match allowed(schema)?.map(text) {
+        Some(found) if !found.is_empty() && found != "1" => findings.push(RedisFinding::Schema {
+            queue: queue.name.to_string(),
+            found,
+        }),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `None` where Redis denies or lacks the command, which is no reason not to start.
+fn allowed(reply: Result<Value, BrokerError>) -> Result<Option<Value>, BrokerError> {
+    match reply {
+        Ok(value) => Ok(Some(value)),
+        Err(BrokerError::Denied(_) | BrokerError::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Value::SimpleString(text) => text,
+        Value::VerbatimString { text, .. } => text,
+        _ => String::new(),
+    }
+}

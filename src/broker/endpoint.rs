@@ -1,0 +1,127 @@
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo};
+
+use super::{BrokerError, UrlProblem};
+
+/// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
+/// Unix socket.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    client: Client,
+    address: String,
+    connect_timeout: Duration,
+    command_timeout: Duration,
+}
+
+impl Endpoint {
+    pub(crate) fn new(
+        url: &str,
+        connect_timeout: Duration,
+        command_timeout: Duration,
+    ) -> Result<Self, BrokerError> {
+        let problem = |problem| BrokerError::Url {
+            url: without_password(url),
+            problem,
+        };
+        match url.split_once("://").map(|(scheme, _)| scheme) {
+            Some("redis" | "unix" | "redis+unix") => {}
+            Some("rediss") if cfg!(feature = "tls") => {}
+            Some("rediss") => return Err(problem(UrlProblem::TlsFeature)),
+            _ => return Err(problem(UrlProblem::Scheme)),
+        }
+        let info = url
+            .into_connection_info()
+            .map_err(|_| problem(UrlProblem::Malformed))?
+            // Off by default, and it costs up to 40 ms a command.
+            .set_tcp_settings(TcpSettings::default().set_nodelay(true));
+        let address = info.addr().to_string();
+        let client = Client::open(info).map_err(|_| problem(UrlProblem::Malformed))?;
+        Ok(Self {
+            client,
+            address,
+            connect_timeout,
+            command_timeout,
+        })
+    }
+
+    /// Host and port, or the socket's path: never a password.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn command_timeout(&self) -> Duration {
+        self.command_timeout
+    }
+
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// A fresh connection on which each command has this long to be answered.
+    pub(crate) async fn connect(
+        &self,
+        response_timeout: Duration,
+    ) -> Result<MultiplexedConnection, BrokerError> {
+        self.client
+            .get_multiplexed_async_connection_with_config(&self.config(response_timeout))
+            .await
+            .map_err(|error| BrokerError::connect(error, &self.address))
+    }
+
+    pub(super) fn connection_info(&self) -> ConnectionInfo {
+        self.client.get_connection_info().clone()
+    }
+
+    /// Both timeouts are set: the library's own defaults are 0.5 s and 1 s.
+    pub(super) fn config(&self, response_timeout: Duration) -> AsyncConnectionConfig {
+        AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect_timeout))
+            .set_response_timeout(Some(response_timeout))
+    }
+}
+
+fn without_password(url: &str) -> String {
+    let (Some((scheme, rest)), Some((_, host))) = (url.split_once("://"), url.rsplit_once('@'))
+    else {
+        return url.to_owned();
+    };
+    let user = rest.split([':', '@']).next().unwrap_or_default();
+    format!("{scheme}://{user}:***@{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(url: &str) -> String {
+        Endpoint::new(url, Duration::from_secs(1), Duration::from_secs(1))
+            .expect_err(url)
+            .to_string()
+    }
+
+    #[test]
+    fn bad_urls_are_named_without_their_password() {
+        for url in [
+            "",
+            "127.0.0.1:6379",
+            "http://127.0.0.1",
+            "redis://:secret@host:port",
+            "redis://u:secret@h/x",
+        ] {
+            let message = problem(url);
+            assert!(
+                message.contains("cannot be used") && !message.contains("secret"),
+                "{message}"
+            );
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_urls_without_the_feature_name_the_feature() {
+        assert!(problem("rediss://127.0.0.1").contains("feature `tls`"));
+    }
+}

@@ -1,0 +1,197 @@
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError};
+use thiserror::Error;
+
+type Source = Box<dyn StdError + Send + Sync>;
+
+/// Why Redis could not do what was asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BrokerError {
+    /// The URL cannot be used.
+    #[error("the Redis URL {url:?} cannot be used: {problem}")]
+    Url {
+        /// The URL, without its password.
+        url: String,
+        /// What is wrong with it.
+        problem: UrlProblem,
+    },
+    /// No connection could be made.
+    #[error("could not connect to Redis at {address}: {problem}")]
+    Connect {
+        /// Where Redis was looked for.
+        address: String,
+        /// What happened, and what to do.
+        problem: ConnectProblem,
+        /// The underlying error.
+        #[source]
+        source: Source,
+    },
+    /// Redis did not answer in time; the command may still have run.
+    #[error("Redis did not answer within {0:?}")]
+    Timeout(Duration),
+    /// The connection broke before the answer came; the command may still have run.
+    #[error("the connection to Redis was lost")]
+    Disconnected(#[source] Source),
+    /// The command was never sent.
+    #[error("nothing was sent, because Redis failed or did not answer the calls before")]
+    NotSent,
+    /// Redis cannot serve now, but will: it loads its data, fails over, or runs a long script.
+    #[error("Redis cannot serve this now ({code})")]
+    Unavailable {
+        /// The first word of Redis' error, such as `LOADING` or `READONLY`.
+        code: String,
+        /// The underlying error.
+        #[source]
+        source: Source,
+    },
+    /// Redis has reached its `maxmemory`: nothing new can be stored until tasks are worked off.
+    #[error("Redis is out of memory: let workers drain it, or raise maxmemory")]
+    OutOfMemory(#[source] Source),
+    /// The Redis user lacks a permission.
+    #[error("the Redis user may not do this: grant it the command or key that the cause names")]
+    Denied(#[source] Source),
+    /// The queue was written by a version of windlass with another layout.
+    #[error("the queue's data has another layout: {0}; use the matching windlass version")]
+    Schema(String),
+    /// A key of windlass holds another type of value.
+    #[error(
+        "a key of windlass holds a value of another type: something else writes under this prefix"
+    )]
+    WrongType(#[source] Source),
+    /// Redis refused the command for another reason.
+    #[error("Redis refused the command")]
+    Refused(#[source] Source),
+    /// A script answered something that this version does not understand.
+    #[error("the script {script} answered something unexpected")]
+    Reply {
+        /// The script's name.
+        script: &'static str,
+    },
+}
+
+/// What is wrong with a Redis URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UrlProblem {
+    /// The scheme is unknown.
+    #[error("its scheme is none of redis://, rediss:// and unix://")]
+    Scheme,
+    /// It asks for TLS, which this build lacks.
+    #[error("rediss:// needs windlass' feature `tls`")]
+    TlsFeature,
+    /// It is malformed in another way.
+    #[error("it is malformed: write redis://user:password@host:port/db")]
+    Malformed,
+}
+
+/// Why a connection could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnectProblem {
+    /// Nothing answers there.
+    #[error("nothing listens there; is Redis running, and is the address right?")]
+    Refused,
+    /// The password or user was refused, or is missing.
+    #[error("it refused the login; check user and password in the URL")]
+    Login,
+    /// Something answers, but not like Redis.
+    #[error(
+        "what listens there does not answer like Redis; if it speaks TLS use rediss://, if not redis://"
+    )]
+    NotRedis,
+    /// Nothing came back in time.
+    #[error("no answer in time; check the address, the network and firewalls")]
+    Timeout,
+    /// Redis answered that it cannot serve yet.
+    #[error("it cannot serve yet")]
+    NotReady,
+    /// Another failure.
+    #[error("the connection failed")]
+    Other,
+}
+
+/// What to do about an error on a held connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Drop the connection, wait, connect again.
+    Reconnect,
+    /// Keep the connection, wait, repeat.
+    Wait,
+    /// Repeating will not help.
+    Permanent,
+}
+
+impl BrokerError {
+    /// The one classifier of what Redis and the network can answer.
+    pub(crate) fn classify(error: RedisError, timeout: Duration) -> Self {
+        if error.is_timeout() {
+            return Self::Timeout(timeout);
+        }
+        let code = error.code().unwrap_or_default().to_owned();
+        match code.as_str() {
+            "READONLY" | "LOADING" | "MASTERDOWN" | "BUSY" | "MISCONF" | "NOREPLICAS"
+            | "TRYAGAIN" | "CLUSTERDOWN" => Self::Unavailable {
+                code,
+                source: Box::new(error),
+            },
+            "OOM" => Self::OutOfMemory(Box::new(error)),
+            "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Box::new(error)),
+            "WRONGTYPE" => Self::WrongType(Box::new(error)),
+            "WINDLASSSCHEMA" => Self::Schema(error.detail().unwrap_or_default().to_owned()),
+            _ => match error.kind() {
+                ErrorKind::Io | ErrorKind::Parse => Self::Disconnected(Box::new(error)),
+                ErrorKind::AuthenticationFailed => Self::Denied(Box::new(error)),
+                _ => Self::Refused(Box::new(error)),
+            },
+        }
+    }
+
+    pub(crate) fn connect(error: RedisError, address: &str) -> Self {
+        let problem = if error.is_connection_refusal() {
+            ConnectProblem::Refused
+        } else if error.is_timeout() {
+            ConnectProblem::Timeout
+        } else {
+            match (error.kind(), error.code()) {
+                (ErrorKind::AuthenticationFailed, _)
+                | (_, Some("NOAUTH" | "WRONGPASS" | "NOPERM")) => ConnectProblem::Login,
+                (_, Some("LOADING" | "MASTERDOWN" | "BUSY" | "CLUSTERDOWN")) => {
+                    ConnectProblem::NotReady
+                }
+                (ErrorKind::Parse, _) => ConnectProblem::NotRedis,
+                (ErrorKind::Io, _) => ConnectProblem::NotRedis,
+                _ => ConnectProblem::Other,
+            }
+        };
+        Self::Connect {
+            address: address.to_owned(),
+            problem,
+            source: Box::new(error),
+        }
+    }
+
+    pub(crate) fn fault(&self) -> Fault {
+        match self {
+            Self::Connect { .. } | Self::Timeout(_) | Self::Disconnected(_) | Self::NotSent => {
+                Fault::Reconnect
+            }
+            Self::Unavailable { code, .. } => match code.as_str() {
+                "READONLY" | "LOADING" | "MASTERDOWN" => Fault::Reconnect,
+                _ => Fault::Wait,
+            },
+            Self::OutOfMemory(_) => Fault::Wait,
+            _ => Fault::Permanent,
+        }
+    }
+
+    /// Whether the command may have run although this error came back.
+    pub(crate) fn outcome_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::Timeout(_) | Self::Disconnected(_) | Self::Reply { .. }
+        )
+    }
+}

@@ -1,0 +1,26 @@
+//! The only code that knows Redis: where it is, how to stay connected to it, the keys, the scripts,
+//! and one typed function per transition. It knows nothing of handlers.
+
+mod check;
+mod endpoint;
+mod error;
+mod keys;
+mod link;
+mod pool;
+mod query;
+mod reply;
+mod script;
+mod transitions;
+mod wake;
+
+pub use check::RedisFinding;
+pub(crate) use check::check_redis;
+pub(crate) use endpoint::Endpoint;
+pub(crate) use error::Fault;
+pub use error::{BrokerError, ConnectProblem, UrlProblem};
+pub(crate) use keys::{Keys, Queue};
+pub(crate) use link::Link;
+pub(crate) use pool::Pool;
+pub(crate) use query::Query;
+pub(crate) use transitions::*;
+pub(crate) use wake::wait_for_work;

@@ -1,0 +1,74 @@
+use std::time::Duration;
+
+use deadpool_redis::{Manager, PoolConfig, PoolError, Runtime, Timeouts};
+use redis::{Cmd, Value};
+
+use super::{BrokerError, ConnectProblem, Endpoint, Query};
+
+/// Connections for calls that come now and then, from many places: bulk enqueues, the recoverer,
+/// the forwarder.
+pub(crate) struct Pool {
+    pool: deadpool_redis::Pool,
+    address: String,
+    command_timeout: Duration,
+}
+
+impl Pool {
+    pub(crate) fn new(endpoint: &Endpoint, size: usize) -> Result<Self, BrokerError> {
+        let fail = |error| BrokerError::connect(error, endpoint.address());
+        let command_timeout = endpoint.command_timeout();
+        // Built by hand, because the library's own config drops the socket settings of the URL.
+        let manager =
+            Manager::new_with_config(endpoint.connection_info(), endpoint.config(command_timeout))
+                .map_err(fail)?;
+        let pool = deadpool_redis::Pool::builder(manager)
+            .config(PoolConfig::new(size))
+            .runtime(Runtime::Tokio1)
+            // None of these waits has a limit by default.
+            .timeouts(Timeouts {
+                wait: Some(command_timeout),
+                create: Some(endpoint.connect_timeout()),
+                recycle: Some(command_timeout),
+            })
+            .build()
+            .map_err(|error| BrokerError::Refused(Box::new(error)))?;
+        Ok(Self {
+            pool,
+            address: endpoint.address().to_owned(),
+            command_timeout,
+        })
+    }
+
+    fn checkout_error(&self, error: PoolError) -> BrokerError {
+        match error {
+            PoolError::Backend(error) => BrokerError::connect(error, &self.address),
+            error => BrokerError::Connect {
+                address: self.address.clone(),
+                problem: ConnectProblem::Timeout,
+                source: Box::new(error),
+            },
+        }
+    }
+}
+
+impl Query for Pool {
+    async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
+        let mut connection = self
+            .pool
+            .get()
+            .await
+            .map_err(|error| self.checkout_error(error))?;
+        let reply = connection
+            .send_packed_command(command)
+            .await
+            .and_then(Value::extract_error);
+        reply.map_err(|error| {
+            let error = BrokerError::classify(error, self.command_timeout);
+            if error.fault() == super::Fault::Reconnect {
+                // Not handed back: a broken connection would only be found out at its next checkout.
+                drop(deadpool_redis::Connection::take(connection));
+            }
+            error
+        })
+    }
+}

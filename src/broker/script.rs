@@ -1,0 +1,87 @@
+use redis::{Cmd, ToRedisArgs, Value};
+
+use super::{BrokerError, Query};
+
+/// Stands in front of every script.
+pub(super) const BASE: &str = include_str!("../../lua/shared/base.lua");
+/// Stands in front of the scripts that end leases one by one.
+pub(super) const SETTLE: &str = include_str!("../../lua/shared/settle.lua");
+
+/// How often a script is loaded again when Redis has just forgotten it, before giving up.
+const RELOADS: usize = 5;
+
+/// A Lua script: one transition.
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    source: String,
+    sha: String,
+}
+
+impl Script {
+    /// Puts the shared Lua between the script's `#!lua` line, which must stay the first byte, and
+    /// its text.
+    pub(super) fn new(name: &'static str, text: &str, shared: &[&str]) -> Self {
+        let (flags, body) = text.split_once('\n').unwrap_or((text, ""));
+        let source = [&[flags], shared, &[body]].concat().join("\n");
+        let sha = redis::Script::new(&source).get_hash().to_owned();
+        Self { name, source, sha }
+    }
+
+    /// The start of a call on a queue's base key.
+    pub(super) fn on(&self, key: &str) -> Call<'_> {
+        let mut command = Cmd::new();
+        // The time: empty means Redis' own clock.
+        command
+            .arg("EVALSHA")
+            .arg(&self.sha)
+            .arg(1)
+            .arg(key)
+            .arg("");
+        Call {
+            script: self,
+            command,
+        }
+    }
+
+    pub(super) fn unexpected(&self) -> BrokerError {
+        BrokerError::Reply { script: self.name }
+    }
+}
+
+/// A script call whose arguments are being added.
+pub(super) struct Call<'a> {
+    script: &'a Script,
+    command: Cmd,
+}
+
+impl Call<'_> {
+    pub(super) fn arg(&mut self, value: impl ToRedisArgs) -> &mut Self {
+        self.command.arg(value);
+        self
+    }
+
+    /// Runs it. Redis forgets scripts at a restart, a failover and a SCRIPT FLUSH: then it is loaded
+    /// and called again, which is safe because the first call did nothing.
+    pub(super) async fn run(&self, redis: &impl Query) -> Result<Value, BrokerError> {
+        for _ in 0..RELOADS {
+            match redis.query(&self.command).await {
+                Err(error) if is_no_script(&error) => {
+                    redis
+                        .query(redis::cmd("SCRIPT").arg("LOAD").arg(&self.script.source))
+                        .await?;
+                }
+                reply => return reply,
+            }
+        }
+        redis.query(&self.command).await
+    }
+}
+
+fn is_no_script(error: &BrokerError) -> bool {
+    match error {
+        BrokerError::Refused(source) => source
+            .downcast_ref::<redis::RedisError>()
+            .is_some_and(|e| e.code() == Some("NOSCRIPT")),
+        _ => false,
+    }
+}

@@ -1,0 +1,89 @@
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use super::super::reply::Parts;
+use super::super::script::{BASE, Script};
+use super::super::{BrokerError, Query, Queue};
+use super::{LeaseHolder, LeasedId, Malformed, Record};
+use crate::defaults;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("claim", include_str!("../../../lua/claim.lua"), &[BASE]));
+
+/// What a server asks of a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClaimRequest<'a> {
+    pub(crate) server: &'a str,
+    /// How many tasks it has room for; a call takes at most 200. 0 hands a wake token on.
+    pub(crate) room: usize,
+    pub(crate) lease: Duration,
+}
+
+/// What a claim call got.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    /// The number of all leases of this call: their fencing number.
+    pub(crate) number: u64,
+    pub(crate) tasks: Vec<ClaimedTask>,
+    /// More could be claimed at once.
+    pub(crate) more: bool,
+    /// How long until the queue's next scheduled or retried task is due.
+    pub(crate) next_due: Option<Duration>,
+    /// Ids whose records were set aside.
+    pub(crate) malformed: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ClaimedTask {
+    pub(crate) leased: LeasedId,
+    pub(crate) record: Result<Record, Malformed>,
+}
+
+/// pending → active.
+pub(crate) async fn claim(
+    redis: &impl Query,
+    queue: &Queue,
+    request: ClaimRequest<'_>,
+) -> Result<Claim, BrokerError> {
+    let mut call = SCRIPT.on(&queue.base);
+    call.arg(request.server)
+        .arg(request.room.min(defaults::SCRIPT_TASKS))
+        .arg(request.lease.as_millis() as u64)
+        .arg(defaults::SCRIPT_BYTES);
+    let reply = Parts::of(call.run(redis).await?);
+    reply
+        .and_then(|parts| parse(parts, request.server))
+        .ok_or_else(|| SCRIPT.unexpected())
+}
+
+fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
+    let number = u64::try_from(parts.integer()?).ok()?;
+    let now = u64::try_from(parts.integer()?).ok()?;
+    let more = parts.integer()? == 1;
+    let next_due = parts
+        .number::<u64>()?
+        .map(|due| Duration::from_millis(due.saturating_sub(now)));
+    let malformed = parts.texts()?;
+    let mut list = parts.parts()?;
+    let holder = LeaseHolder::new(number, server);
+    let mut tasks = Vec::with_capacity(list.len() / 2);
+    while list.len() > 0 {
+        let id: Arc<str> = list.text()?.into();
+        let mut fields = list.parts()?;
+        let pairs = std::iter::from_fn(|| Some((fields.bytes()?, fields.bytes()?)));
+        tasks.push(ClaimedTask {
+            leased: LeasedId {
+                id,
+                holder: holder.clone(),
+            },
+            record: Record::parse(pairs),
+        });
+    }
+    Some(Claim {
+        number,
+        tasks,
+        more,
+        next_due,
+        malformed,
+    })
+}

@@ -1,0 +1,46 @@
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::super::reply::Parts;
+use super::super::script::{BASE, Script};
+use super::super::{BrokerError, Query, Queue};
+use crate::defaults;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("promote", include_str!("../../../lua/promote.lua"), &[BASE]));
+
+/// What a promote call did.
+#[derive(Debug)]
+pub(crate) struct Promoted {
+    /// Tasks that became pending.
+    pub(crate) moved: usize,
+    /// More are due already.
+    pub(crate) more: bool,
+    /// How long until the next one is due.
+    pub(crate) next_due: Option<Duration>,
+    /// Ids whose records were set aside.
+    pub(crate) malformed: Vec<String>,
+}
+
+/// scheduled and retry → pending, at most 200 of what is due.
+pub(crate) async fn promote(redis: &impl Query, queue: &Queue) -> Result<Promoted, BrokerError> {
+    let mut call = SCRIPT.on(&queue.base);
+    call.arg(defaults::SCRIPT_TASKS);
+    let reply = Parts::of(call.run(redis).await?);
+    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
+}
+
+fn parse(mut parts: Parts) -> Option<Promoted> {
+    let moved = usize::try_from(parts.integer()?).ok()?;
+    let more = parts.integer()? == 1;
+    let now = u64::try_from(parts.integer()?).ok()?;
+    let next_due = parts
+        .number::<u64>()?
+        .map(|due| Duration::from_millis(due.saturating_sub(now)));
+    Some(Promoted {
+        moved,
+        more,
+        next_due,
+        malformed: parts.texts()?,
+    })
+}

@@ -1,0 +1,80 @@
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::super::reply::Parts;
+use super::super::script::{BASE, Script};
+use super::super::{BrokerError, Query, Queue};
+use super::{LeaseHolder, LeasedId};
+use crate::defaults;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("tick", include_str!("../../../lua/tick.lua"), &[BASE]));
+
+/// How a recoverer looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TickRequest {
+    pub(crate) scan: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) skew: Duration,
+}
+
+/// What a tick found.
+#[derive(Debug)]
+pub(crate) struct Tick {
+    /// How long nobody's lease may be taken yet.
+    pub(crate) grace_left: Duration,
+    /// Ids whose records were set aside.
+    pub(crate) malformed: Vec<String>,
+    /// At most 200 leases that are surely lost.
+    pub(crate) lost: Vec<LostLease>,
+}
+
+#[derive(Debug)]
+pub(crate) struct LostLease {
+    pub(crate) task: LeasedId,
+    pub(crate) kind: String,
+    pub(crate) retried: u32,
+    pub(crate) max_retry: u32,
+    /// How many leases were lost in a row before this one.
+    pub(crate) lost_before: u32,
+}
+
+/// Leaves the pulse, and reads the leases that are surely lost.
+pub(crate) async fn tick(
+    redis: &impl Query,
+    queue: &Queue,
+    request: TickRequest,
+) -> Result<Tick, BrokerError> {
+    let mut call = SCRIPT.on(&queue.base);
+    call.arg(request.scan.as_millis() as u64)
+        .arg(request.grace.as_millis() as u64)
+        .arg(request.skew.as_millis() as u64)
+        .arg(defaults::SCRIPT_TASKS);
+    let reply = Parts::of(call.run(redis).await?);
+    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
+}
+
+fn parse(mut parts: Parts) -> Option<Tick> {
+    let grace_left = Duration::from_millis(u64::try_from(parts.integer()?).ok()?);
+    let malformed = parts.texts()?;
+    let mut list = parts.parts()?;
+    let mut lost = Vec::with_capacity(list.len() / 6);
+    while list.len() > 0 {
+        lost.push(LostLease {
+            task: LeasedId {
+                id: list.text()?.into(),
+                holder: LeaseHolder::found(list.text()?),
+            },
+            kind: list.text()?,
+            // A field that makes no sense counts as its default: the task must still be taken back.
+            retried: list.text()?.parse().unwrap_or(0),
+            max_retry: list.text()?.parse().unwrap_or(defaults::MAX_RETRY),
+            lost_before: list.text()?.parse().unwrap_or(0),
+        });
+    }
+    Some(Tick {
+        grace_left,
+        malformed,
+        lost,
+    })
+}

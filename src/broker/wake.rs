@@ -1,0 +1,29 @@
+use std::time::Duration;
+
+use redis::Value;
+
+use super::{BrokerError, Link, Query, Queue};
+
+/// Blocks until one of the queues has a wake token, for at most `block`, and takes it: answers which
+/// queue's. Whoever takes a token must claim from that queue, also without a free slot, so that the
+/// token is handed on while tasks remain.
+pub(crate) async fn wait_for_work<'a>(
+    link: &Link,
+    queues: impl Iterator<Item = &'a Queue> + Clone,
+    block: Duration,
+) -> Result<Option<usize>, BrokerError> {
+    let mut command = redis::cmd("BLPOP");
+    for queue in queues.clone() {
+        command.arg(queue.wake());
+    }
+    command.arg(block.as_secs_f64());
+    let Value::Array(reply) = link.query(&command).await? else {
+        return Ok(None);
+    };
+    let Some(Value::BulkString(key)) = reply.first() else {
+        return Ok(None);
+    };
+    Ok(queues
+        .into_iter()
+        .position(|queue| queue.wake().as_bytes() == key.as_slice()))
+}
