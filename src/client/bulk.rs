@@ -1,0 +1,102 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::batch::batch_len;
+use super::{EnqueueError, Enqueued};
+use crate::broker::{BrokerError, EnqueueItem, Keys, Pool, enqueue, list_queues};
+use crate::task::InvalidTask;
+
+/// Enqueues lists of tasks, on connections of its own, so that they do not hold up single enqueues.
+pub(super) struct Bulk {
+    pool: Pool,
+    keys: Keys,
+}
+
+impl fmt::Debug for Bulk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bulk").finish_non_exhaustive()
+    }
+}
+
+impl Bulk {
+    pub(super) fn new(pool: Pool, keys: Keys) -> Self {
+        Self { pool, keys }
+    }
+
+    /// One result for each item, in order.
+    pub(super) async fn enqueue(
+        &self,
+        items: Vec<Result<EnqueueItem, InvalidTask>>,
+    ) -> Vec<Result<Enqueued, EnqueueError>> {
+        let mut results = Vec::with_capacity(items.len());
+        let mut by_queue: HashMap<String, Vec<(usize, EnqueueItem)>> = HashMap::new();
+        for (place, item) in items.into_iter().enumerate() {
+            match item {
+                Ok(item) => {
+                    let queue = item.options.queue().to_owned();
+                    // Overwritten below; stands if a queue before this one fails.
+                    results.push(Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent))));
+                    by_queue.entry(queue).or_default().push((place, item));
+                }
+                Err(error) => results.push(Err(error.into())),
+            }
+        }
+        let mut failed = None;
+        for (queue, items) in by_queue {
+            if let Some(error) = &failed {
+                refuse(&items, error, &mut results);
+            } else {
+                failed = self.enqueue_to(&queue, items, &mut results).await.err();
+            }
+        }
+        results
+    }
+
+    /// Sends one queue's items. After a failure nothing more is sent, so that a Redis that is away
+    /// costs one timeout and not one for each call.
+    async fn enqueue_to(
+        &self,
+        queue: &str,
+        items: Vec<(usize, EnqueueItem)>,
+        results: &mut [Result<Enqueued, EnqueueError>],
+    ) -> Result<(), Arc<BrokerError>> {
+        if let Err(error) = list_queues(&self.pool, &self.keys, [queue].iter()).await {
+            let error = Arc::new(error);
+            refuse(&items, &error, results);
+            return Err(error);
+        }
+        let queue = self.keys.queue(queue);
+        let mut rest = items.as_slice();
+        while !rest.is_empty() {
+            let (batch, after) = rest.split_at(batch_len(rest.iter().map(|(_, item)| item)));
+            match enqueue(&self.pool, &queue, batch.iter().map(|(_, item)| item)).await {
+                Ok(answers) => {
+                    for ((place, item), new) in batch.iter().zip(answers) {
+                        results[*place] = Ok(Enqueued::answered(item.id.clone(), new));
+                    }
+                }
+                Err(error) => {
+                    let error = Arc::new(error);
+                    for (place, item) in batch {
+                        results[*place] = Err(EnqueueError::from_broker(&error, &item.id));
+                    }
+                    refuse(after, &error, results);
+                    return Err(error);
+                }
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+fn refuse(
+    items: &[(usize, EnqueueItem)],
+    error: &Arc<BrokerError>,
+    results: &mut [Result<Enqueued, EnqueueError>],
+) {
+    for (place, _) in items {
+        results[*place] = Err(EnqueueError::Refused(error.clone()));
+    }
+}

@@ -1,0 +1,57 @@
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use super::{Client, EnqueueError, Enqueued};
+use crate::task::NewTask;
+
+/// One task on its way: set options, then `.await` it, or take the future with [`send`](Self::send).
+///
+/// Dropping the future does not take the task back: it may already be on its way.
+#[derive(Debug)]
+#[must_use = "nothing is enqueued until this is awaited"]
+pub struct Enqueue {
+    pub(super) client: Client,
+    pub(super) task: NewTask,
+}
+
+macro_rules! options {
+    ($($name:ident($($argument:ident: $type:ty)?);)*) => {$(
+        #[doc = concat!("See [`NewTask::", stringify!($name), "`].")]
+        pub fn $name(mut self $(, $argument: $type)?) -> Self {
+            self.task = self.task.$name($($argument)?);
+            self
+        }
+    )*};
+}
+
+impl Enqueue {
+    options! {
+        queue(queue: impl Into<String>);
+        id(id: impl Into<String>);
+        delay(delay: Duration);
+        run_at(time: SystemTime);
+        priority(priority: u8);
+        max_retry(retries: u32);
+        timeout(timeout: Duration);
+        no_timeout();
+    }
+
+    /// Sends it: what `.await` does, as a future for `join!` and `spawn`.
+    ///
+    /// # Errors
+    /// [`EnqueueError`] says whether the task is surely not enqueued or whether that is unknown.
+    pub async fn send(self) -> Result<Enqueued, EnqueueError> {
+        let item = self.client.prepare(self.task)?;
+        self.client.joiner.enqueue(item).await
+    }
+}
+
+impl IntoFuture for Enqueue {
+    type Output = Result<Enqueued, EnqueueError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::broker::BrokerError;
+use crate::task::{InvalidTask, NameError};
+
+/// Why a client could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The prefix cannot be used.
+    #[error(transparent)]
+    Prefix(#[from] NameError),
+    /// Redis cannot be used.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+}
+
+/// Why a task was not, or perhaps not, enqueued.
+#[derive(Debug, Clone, Error)]
+#[non_exhaustive]
+pub enum EnqueueError {
+    /// The task itself is wrong; nothing was sent.
+    #[error("the task was not enqueued")]
+    Invalid(#[source] Arc<InvalidTask>),
+    /// Redis did not take it; it is not enqueued.
+    #[error("the task was not enqueued")]
+    Refused(#[source] Arc<BrokerError>),
+    /// The answer was lost: it may be enqueued or not. Enqueue it again with [`NewTask::id`] set to
+    /// this id: if it did get through and still exists, the repeat is recognised.
+    ///
+    /// [`NewTask::id`]: crate::NewTask::id
+    #[error("whether task {id} was enqueued is unknown; enqueue it again with the same id")]
+    OutcomeUnknown {
+        /// The task's id.
+        id: String,
+        /// What happened to the answer.
+        #[source]
+        source: Arc<BrokerError>,
+    },
+}
+
+impl EnqueueError {
+    pub(super) fn from_broker(error: &Arc<BrokerError>, id: &str) -> Self {
+        if error.outcome_unknown() {
+            Self::OutcomeUnknown {
+                id: id.to_owned(),
+                source: error.clone(),
+            }
+        } else {
+            Self::Refused(error.clone())
+        }
+    }
+}
+
+impl From<InvalidTask> for EnqueueError {
+    fn from(error: InvalidTask) -> Self {
+        Self::Invalid(Arc::new(error))
+    }
+}

@@ -1,0 +1,95 @@
+use std::sync::Arc;
+
+use super::bulk::Bulk;
+use super::joiner::Joiner;
+use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
+use crate::broker::EnqueueItem;
+use crate::task::{InvalidTask, NewTask, generate_id};
+
+/// Enqueues tasks. Cheap to clone; clones share their connections, and enqueues that happen at the
+/// same time share their round trips.
+///
+/// When Redis is away, an enqueue fails within the connect and command timeouts (5 s each); once
+/// Redis is back, the same client works again.
+///
+/// ```no_run
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)] struct SendEmail { to: String }
+/// # impl windlass::Task for SendEmail { const KIND: &'static str = "email:send"; }
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use windlass::Client;
+///
+/// let client = Client::connect("redis://127.0.0.1/").await?;
+/// let enqueued = client
+///     .enqueue(SendEmail { to: "ada@example.org".into() })
+///     .queue("mail")
+///     .delay(Duration::from_secs(60))
+///     .await?;
+/// println!("{}", enqueued.id);
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub(super) joiner: Arc<Joiner>,
+    pub(super) bulk: Arc<Bulk>,
+    pub(super) max_payload: usize,
+}
+
+impl Client {
+    /// A client with default settings that has reached Redis. URLs: `redis://`, `unix://`, and
+    /// `rediss://` with the feature `tls`.
+    ///
+    /// # Errors
+    /// A bad URL, or a Redis that cannot be reached or refuses the login.
+    pub async fn connect(url: &str) -> Result<Self, ClientError> {
+        Self::builder(url).connect().await
+    }
+
+    /// A client with default settings that connects at its first enqueue.
+    ///
+    /// # Errors
+    /// A bad URL.
+    pub fn lazy(url: &str) -> Result<Self, ClientError> {
+        Self::builder(url).lazy()
+    }
+
+    /// Settings for a client.
+    pub fn builder(url: &str) -> ClientBuilder {
+        ClientBuilder::new(url)
+    }
+
+    /// Enqueues one task: set its options, then await it.
+    pub fn enqueue(&self, task: impl Into<NewTask>) -> Enqueue {
+        Enqueue {
+            client: self.clone(),
+            task: task.into(),
+        }
+    }
+
+    /// Enqueues many tasks in few round trips, and answers one result for each, in order. A task that
+    /// is refused does not stop the others.
+    ///
+    /// They are sent in calls of at most 500 tasks and 1 MiB. When Redis fails in the middle, the
+    /// tasks not yet sent fail as not enqueued.
+    pub async fn enqueue_many(
+        &self,
+        tasks: impl IntoIterator<Item = impl Into<NewTask>>,
+    ) -> Vec<Result<Enqueued, EnqueueError>> {
+        let items = tasks
+            .into_iter()
+            .map(|task| self.prepare(task.into()))
+            .collect();
+        self.bulk.enqueue(items).await
+    }
+
+    pub(super) fn prepare(&self, task: NewTask) -> Result<EnqueueItem, InvalidTask> {
+        let (kind, payload, options) = task.check(self.max_payload)?;
+        Ok(EnqueueItem {
+            id: options.id.clone().unwrap_or_else(generate_id),
+            kind,
+            payload,
+            options,
+        })
+    }
+}

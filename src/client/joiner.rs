@@ -1,0 +1,203 @@
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::batch::batch_len;
+use super::{EnqueueError, Enqueued};
+use crate::broker::{BrokerError, EnqueueItem, Keys, Link, enqueue, list_queues};
+use crate::defaults;
+
+/// Joins enqueues that happen at the same time: while a script call is on its way, the next ones
+/// gather, and go together in the call after it.
+pub(super) struct Joiner {
+    link: Link,
+    keys: Keys,
+    /// How long an enqueue may wait for its turn behind a Redis that does not answer.
+    patience: Duration,
+    /// Bounds what gathers.
+    places: Semaphore,
+    state: Mutex<State>,
+}
+
+/// How many enqueues may gather; more wait for a place.
+const PLACES: usize = 20 * defaults::ENQUEUE_TASKS;
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Waiting>,
+    /// Somebody is sending, and will look at `waiting` again.
+    sending: bool,
+    /// Queues whose names are surely in the set of queue names.
+    listed: HashSet<String>,
+}
+
+struct Waiting {
+    item: EnqueueItem,
+    since: Instant,
+    answer: oneshot::Sender<Result<bool, EnqueueError>>,
+}
+
+impl fmt::Debug for Joiner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joiner")
+            .field("link", &self.link)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Joiner {
+    pub(super) fn new(link: Link, keys: Keys, patience: Duration) -> Self {
+        Self {
+            link,
+            keys,
+            patience,
+            places: Semaphore::new(PLACES),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn connect(&self) -> Result<(), BrokerError> {
+        self.link.connect().await
+    }
+
+    pub(super) async fn enqueue(
+        self: &Arc<Self>,
+        item: EnqueueItem,
+    ) -> Result<Enqueued, EnqueueError> {
+        let id = item.id.clone();
+        let since = Instant::now();
+        let Ok(Ok(_place)) = tokio::time::timeout(self.patience, self.places.acquire()).await
+        else {
+            return Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent)));
+        };
+        let (answer, answered) = oneshot::channel();
+        let must_send = {
+            let mut state = self.state();
+            state.waiting.push(Waiting {
+                item,
+                since,
+                answer,
+            });
+            !std::mem::replace(&mut state.sending, true)
+        };
+        if must_send {
+            // A task of its own, so that a caller that gives up does not leave the others waiting.
+            let sender = Sender {
+                joiner: self.clone(),
+                finished: false,
+            };
+            tokio::spawn(sender.run());
+        }
+        match answered.await {
+            Ok(answer) => answer.map(|new| Enqueued::answered(id, new)),
+            // The runtime that was sending has shut down.
+            Err(_) => Err(EnqueueError::OutcomeUnknown {
+                id,
+                source: Arc::new(BrokerError::Disconnected(
+                    "the sending runtime shut down".into(),
+                )),
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The next call's tasks, oldest first, within its bounds.
+    fn take_batch(&self) -> Vec<Waiting> {
+        let mut state = self.state();
+        let fits = batch_len(state.waiting.iter().map(|waiting| &waiting.item));
+        if fits == 0 {
+            state.sending = false;
+        }
+        state.waiting.drain(..fits).collect()
+    }
+
+    async fn send(&self, batch: Vec<Waiting>) {
+        let (batch, late): (Vec<_>, Vec<_>) = batch
+            .into_iter()
+            .partition(|waiting| waiting.since.elapsed() < self.patience);
+        for waiting in late {
+            // A receiver that is gone no longer wants the answer.
+            let _ = waiting
+                .answer
+                .send(Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent))));
+        }
+        let mut by_queue: HashMap<String, Vec<Waiting>> = HashMap::new();
+        for waiting in batch {
+            by_queue
+                .entry(waiting.item.options.queue().to_owned())
+                .or_default()
+                .push(waiting);
+        }
+        join_all(
+            by_queue
+                .into_iter()
+                .map(|(queue, batch)| self.send_to(queue, batch)),
+        )
+        .await;
+    }
+
+    async fn send_to(&self, queue: String, batch: Vec<Waiting>) {
+        match self.call(&queue, &batch).await {
+            Ok(answers) => {
+                for (waiting, new) in batch.into_iter().zip(answers) {
+                    let _ = waiting.answer.send(Ok(new));
+                }
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for waiting in batch {
+                    let answer = EnqueueError::from_broker(&error, &waiting.item.id);
+                    let _ = waiting.answer.send(Err(answer));
+                }
+            }
+        }
+    }
+
+    async fn call(&self, queue: &str, batch: &[Waiting]) -> Result<Vec<bool>, BrokerError> {
+        if !self.state().listed.contains(queue) {
+            list_queues(&self.link, &self.keys, [queue].iter()).await?;
+            self.state().listed.insert(queue.to_owned());
+        }
+        let items = batch.iter().map(|waiting| &waiting.item);
+        enqueue(&self.link, &self.keys.queue(queue), items).await
+    }
+}
+
+/// Sends until nothing waits. When its runtime shuts down under it, those who wait are told, and the
+/// next enqueue starts another.
+struct Sender {
+    joiner: Arc<Joiner>,
+    finished: bool,
+}
+
+impl Sender {
+    async fn run(mut self) {
+        loop {
+            let batch = self.joiner.take_batch();
+            if batch.is_empty() {
+                self.finished = true;
+                return;
+            }
+            self.joiner.send(batch).await;
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if !self.finished {
+            let mut state = self.joiner.state();
+            state.waiting.clear();
+            state.sending = false;
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The producer: puts tasks into queues.
+
+mod batch;
+mod builder;
+mod bulk;
+mod enqueue;
+mod error;
+mod handle;
+mod joiner;
+mod outcome;
+
+pub use builder::ClientBuilder;
+pub use enqueue::Enqueue;
+pub use error::{ClientError, EnqueueError};
+pub use handle::Client;
+pub use outcome::{AlreadyExists, EnqueueOutcome, Enqueued};
