@@ -1,0 +1,175 @@
+use std::thread;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::cut::cut;
+use super::{Failure, Outcome, TaskContext, catch};
+
+/// Runs a blocking handler on a thread of its own.
+///
+/// Nobody waits for the thread: whoever drops the future gives the handler up, which then runs on
+/// to its end and keeps its slot until then.
+pub(super) fn on_thread(
+    context: TaskContext,
+    handler: impl FnOnce(TaskContext) -> Outcome + Send + 'static,
+) -> Result<BoxFuture<'static, Outcome>, Failure> {
+    let (sender, receiver) = oneshot::channel();
+    let slot = context.slot();
+    let name = thread_name(context.kind());
+    // So that a blocking handler can spawn on the server's runtime and `block_on` its futures.
+    let runtime = Handle::try_current().ok();
+    let run = move || {
+        let _entered = runtime.as_ref().map(Handle::enter);
+        let outcome = catch(|| handler(context)).unwrap_or_else(|p| Failure::from_panic(p).into());
+        // First, so that whoever has the outcome finds the slot free.
+        drop(slot);
+        if let Err(unwanted) = sender.send(outcome) {
+            // Holds a user's error, which may panic.
+            let _ = catch(|| drop(unwanted));
+        }
+    };
+    match thread::Builder::new().name(name).spawn(run) {
+        Ok(_detached) => Ok(receiver.map(received).boxed()),
+        Err(error) => Err(Failure::from_error(error.into())),
+    }
+}
+
+fn received(outcome: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
+    // The thread catches every panic and then sends, so this error does not happen.
+    outcome.unwrap_or_else(Outcome::failed)
+}
+
+/// What operating systems take as a thread's name: no NUL, and not too long (the longest limit is
+/// macOS' 63 bytes; Linux shows the first 15).
+fn thread_name(kind: &str) -> String {
+    cut(&kind.replace('\0', ""), 63).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex, Weak};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::router::fixture::{Number, delivery};
+    use crate::router::{Delivery, FailureCause, Router};
+    use crate::task::{RawTask, encode};
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_blocking_handler_runs_on_a_thread_named_after_its_kind() {
+        fn handler(task: Number, context: TaskContext) -> Result<(String, u32), String> {
+            assert_eq!(context.kind(), "number");
+            let name = thread::current().name().map(str::to_owned);
+            Ok((name.ok_or("no name")?, task.0))
+        }
+        let router = Router::new().blocking_task(handler);
+        let outcome = router.perform(Number(7)).await;
+        let result = outcome.result::<(String, u32)>().unwrap();
+        assert_eq!(result, Some(("number".to_owned(), 7)));
+    }
+
+    #[tokio::test]
+    async fn a_blocking_handler_can_use_the_runtime() {
+        fn handler(_: RawTask) -> Result<u8, String> {
+            let runtime = Handle::try_current().map_err(|e| e.to_string())?;
+            runtime
+                .block_on(tokio::spawn(async { 5 }))
+                .map_err(|e| e.to_string())
+        }
+        let router = Router::new().blocking_raw("x", handler);
+        let outcome = router.perform(RawTask::new("x", [])).await;
+        assert_eq!(outcome.result::<u8>().unwrap(), Some(5), "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn what_fails_on_a_thread_is_a_failure_here() {
+        fn handler(task: Number) -> Result<(), String> {
+            match task.0 {
+                0 => panic!("zero"),
+                n => Err(format!("{n}")),
+            }
+        }
+        let router = Router::new().blocking_task(handler);
+        let outcome = router.perform(Number(3)).await;
+        assert_eq!(outcome.failure().unwrap().text(), "3");
+        let outcome = router.perform(Number(0)).await;
+        let failure = outcome.failure().unwrap();
+        assert_eq!(failure.cause(), FailureCause::Panic);
+        assert!(
+            failure
+                .text()
+                .starts_with(&format!("panicked at {}:", file!()))
+        );
+        assert!(failure.text().ends_with(": zero"), "{failure}");
+        let outcome = router.perform(RawTask::new("number", [])).await;
+        assert_eq!(
+            outcome.failure().unwrap().cause(),
+            FailureCause::Undecodable
+        );
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_was_given_up_keeps_its_slot_until_it_returns() {
+        struct Slot(Sender<()>);
+        impl Drop for Slot {
+            fn drop(&mut self) {
+                self.0.send(()).unwrap();
+            }
+        }
+        let (started_in, started) = channel();
+        let (go_on, wait) = channel();
+        let (freed_in, freed) = channel();
+        let wait: Mutex<Receiver<()>> = Mutex::new(wait);
+        let handler = move |_: Number| {
+            started_in.send(()).unwrap();
+            wait.lock().unwrap().recv().map_err(|e| e.to_string())
+        };
+        let routes = Router::new().blocking_task(handler).build().unwrap();
+        let slot: Arc<dyn Any + Send + Sync> = Arc::new(Slot(freed_in));
+        let weak: Weak<dyn Any + Send + Sync> = Arc::downgrade(&slot);
+        let context = TaskContext::new(Delivery {
+            slot: weak.clone(),
+            ..delivery("number")
+        });
+        let run = routes.dispatch(context, encode(&Number(1)).unwrap());
+        assert!(run.now_or_never().is_none(), "polled once, and dropped");
+        started.recv_timeout(LIMIT).unwrap();
+        drop(slot);
+        assert_eq!(weak.strong_count(), 1);
+        go_on.send(()).unwrap();
+        freed.recv_timeout(LIMIT).unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_slot_is_free_when_the_outcome_is_there() {
+        let router = Router::new().blocking_task(|_: Number| Ok::<_, String>(()));
+        let routes = router.build().unwrap();
+        let slot: Arc<dyn Any + Send + Sync> = Arc::new(());
+        let context = TaskContext::new(Delivery {
+            slot: Arc::downgrade(&slot),
+            ..delivery("number")
+        });
+        let outcome = routes.dispatch(context, encode(&Number(1)).unwrap()).await;
+        assert!(outcome.is_completed());
+        assert_eq!(Arc::strong_count(&slot), 1);
+    }
+
+    #[test]
+    fn a_thread_gets_a_legal_name() {
+        assert_eq!(thread_name("a\0b"), "ab");
+        assert_eq!(thread_name(&format!("x{}", "ü".repeat(100))).len(), 63);
+        thread::Builder::new()
+            .name(thread_name("\0ü"))
+            .spawn(|| ())
+            .unwrap()
+            .join()
+            .unwrap();
+    }
+}

@@ -1,0 +1,141 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::route::Route;
+use super::routes::{Inner, Routes};
+use super::state::States;
+use super::{Router, RouterError};
+use crate::task::check_kind;
+
+impl Router {
+    /// Checks everything.
+    pub(crate) fn build(mut self) -> Result<Routes, RouterError> {
+        let mut routes = HashMap::with_capacity(self.routes.len());
+        for (kind, route) in self.routes {
+            check_kind(&kind)?;
+            check_states(&self.states, &route, || format!("{kind:?}"))?;
+            if routes.contains_key(&kind) {
+                return Err(RouterError::TwoHandlers { kind });
+            }
+            routes.insert(kind, route);
+        }
+        let fallback = self.fallbacks.pop();
+        if let Some(route) = &fallback {
+            check_states(&self.states, route, || "any other kind".into())?;
+        }
+        if !self.fallbacks.is_empty() {
+            return Err(RouterError::TwoFallbacks);
+        }
+        if routes.is_empty() && fallback.is_none() {
+            return Err(RouterError::NoHandler);
+        }
+        Ok(Routes::new(Inner {
+            routes,
+            fallback,
+            states: Arc::new(self.states),
+            middleware: self.middleware,
+        }))
+    }
+}
+
+fn check_states(
+    states: &States,
+    route: &Route,
+    handler: impl FnOnce() -> String,
+) -> Result<(), RouterError> {
+    match route.needs.iter().find(|need| !states.has(**need)) {
+        None => Ok(()),
+        Some(missing) => Err(RouterError::MissingState {
+            handler: handler(),
+            state: missing.name(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::fixture::Number;
+    use crate::router::{State, TaskContext};
+    use crate::task::{NameError, RawTask};
+
+    #[derive(Clone)]
+    struct Db;
+
+    async fn with_db(_: Number, _: TaskContext, _: State<Db>) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn raw_with_db(_: RawTask, _: State<Db>) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn raw(_: RawTask) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn blocking(_: Number) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn refused(router: Router) -> RouterError {
+        router.build().expect_err("the router is refused")
+    }
+
+    #[test]
+    fn a_missing_state_is_named_with_its_handler() {
+        let error = refused(Router::new().task(with_db).state(0u8));
+        assert!(matches!(
+            &error,
+            RouterError::MissingState { handler, state } if handler == "\"number\"" && state.ends_with("Db")
+        ));
+        let error = refused(Router::new().raw("a", raw).fallback(raw_with_db));
+        assert!(
+            matches!(error, RouterError::MissingState { handler, .. } if handler == "any other kind")
+        );
+        Router::new().task(with_db).state(Db).build().unwrap();
+    }
+
+    #[test]
+    fn an_optional_state_may_be_missing() {
+        async fn handler(_: Number, _: Option<State<Db>>) -> Result<(), String> {
+            Ok(())
+        }
+        Router::new().task(handler).build().unwrap();
+    }
+
+    #[test]
+    fn two_handlers_for_one_kind_are_refused() {
+        let error = refused(Router::new().raw("number", raw).blocking_task(blocking));
+        let kind = "number".to_owned();
+        assert_eq!(error, RouterError::TwoHandlers { kind });
+        let error = refused(Router::new().fallback(raw).fallback(raw));
+        assert_eq!(error, RouterError::TwoFallbacks);
+    }
+
+    #[test]
+    fn a_kind_that_cannot_be_used_is_refused() {
+        let error = refused(Router::new().raw("a{b", raw));
+        assert!(matches!(
+            error,
+            RouterError::Kind(NameError { what: "kind", .. })
+        ));
+    }
+
+    #[test]
+    fn a_router_without_handlers_is_refused() {
+        assert_eq!(refused(Router::new().state(Db)), RouterError::NoHandler);
+    }
+
+    #[test]
+    fn kinds_are_known_by_their_handlers_and_all_by_a_fallback() {
+        let router = Router::new().raw("a", raw).blocking_task(blocking);
+        let routes = router.clone().build().unwrap();
+        assert!(routes.knows("a") && routes.knows("number") && !routes.knows("b"));
+        let routes = router.fallback(raw).build().unwrap();
+        assert!(routes.knows("b"));
+        let mut kinds: Vec<_> = routes.kinds().collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["a", "number"]);
+    }
+}

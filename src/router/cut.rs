@@ -1,0 +1,42 @@
+use std::fmt::{self, Write};
+
+/// As much of a text as fits into this many bytes and ends between two characters.
+pub(super) fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// A text that takes what fits, and refuses the rest.
+pub(super) struct Cut {
+    text: String,
+    max: usize,
+}
+
+impl Cut {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            text: String::new(),
+            max,
+        }
+    }
+}
+
+impl Write for Cut {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let fits = cut(more, self.max - self.text.len());
+        self.text.push_str(fits);
+        match fits.len() == more.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
+impl From<Cut> for String {
+    fn from(cut: Cut) -> Self {
+        cut.text
+    }
+}

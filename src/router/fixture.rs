@@ -1,0 +1,44 @@
+//! What the tests of this folder share.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cancellation, Delivery};
+use crate::task::Task;
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+pub(super) struct Number(pub u32);
+
+impl Task for Number {
+    const KIND: &'static str = "number";
+}
+
+pub(super) fn delivery(kind: &str) -> Delivery {
+    Delivery {
+        id: "id".into(),
+        kind: kind.into(),
+        queue: "default".into(),
+        retried: 0,
+        max_retry: 25,
+        lease: 1,
+        server_id: "server".into(),
+        deadline: None,
+        cancellation: Cancellation::new(),
+        slot: Weak::<()>::new(),
+    }
+}
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(super) fn add(&self, entry: impl Into<String>) {
+        self.0.lock().unwrap().push(entry.into());
+    }
+
+    pub(super) fn entries(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}

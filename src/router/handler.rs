@@ -1,0 +1,207 @@
+use serde::Serialize;
+
+use super::{BoxError, Failure, Outcome};
+use crate::task::encode;
+
+/// A function that runs tasks.
+///
+/// There is nothing to implement: it is any function or closure whose first argument is the task
+/// and whose up to eight others are extractors ([`FromContext`](super::FromContext)).
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// # use windlass::{Router, Task, TaskContext};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Resize { width: u32 }
+/// # impl Task for Resize { const KIND: &'static str = "image:resize"; }
+/// async fn resize(task: Resize, context: TaskContext) -> Result<u32, std::io::Error> {
+///     Ok(task.width)
+/// }
+///
+/// let router = Router::new().task(resize);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot handle tasks",
+    label = "not a handler",
+    note = "a handler is a function whose first argument is the task, by value, followed by at most eight extractors",
+    note = "the task is a `RawTask` in `.raw`, `.blocking_raw` and `.fallback`",
+    note = "for example `async fn handle(task: MyTask, state: State<MyState>) -> Result<(), MyError>`",
+    note = "a closure must name the types of its arguments, and what it captures must be `Send + Sync + 'static`"
+)]
+pub trait Handler<T, Args>: Send + Sync + 'static {
+    /// What the function returns: a future for `task`, a result for `blocking_task`.
+    type Output;
+
+    #[doc(hidden)]
+    fn call(&self, task: T, args: Args) -> Self::Output;
+}
+
+macro_rules! handler {
+    ($($argument:ident)*) => {
+        #[diagnostic::do_not_recommend]
+        impl<F, T, $($argument,)* O> Handler<T, ($($argument,)*)> for F
+        where
+            F: Fn(T, $($argument),*) -> O + Send + Sync + 'static,
+        {
+            type Output = O;
+
+            #[allow(non_snake_case, reason = "a value is named after its type here")]
+            fn call(&self, task: T, ($($argument,)*): ($($argument,)*)) -> O {
+                self(task, $($argument),*)
+            }
+        }
+    };
+}
+
+/// Expands a macro for every number of extractors that a handler can have.
+macro_rules! each_arity {
+    ($expand:ident) => {
+        $expand!();
+        $expand!(A);
+        $expand!(A B);
+        $expand!(A B C);
+        $expand!(A B C D);
+        $expand!(A B C D E);
+        $expand!(A B C D E G);
+        $expand!(A B C D E G H);
+        $expand!(A B C D E G H I);
+    };
+}
+pub(super) use each_arity;
+
+each_arity!(handler);
+
+/// What an asynchronous handler returns: a future of a [`HandlerResult`].
+///
+/// There is nothing to implement.
+#[diagnostic::on_unimplemented(
+    message = "a handler given to `.task`, `.raw` or `.fallback` must be asynchronous, and this one returns `{Self}`",
+    label = "not an asynchronous handler",
+    note = "make it an `async fn`, or register it with `.blocking_task` or `.blocking_raw`, which run it on a thread of its own"
+)]
+pub trait HandlerFuture: Future<Output = <Self as HandlerFuture>::Result> {
+    /// What the handler returns in the end.
+    type Result;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> HandlerFuture for F {
+    type Result = F::Output;
+}
+
+/// What a handler returns in the end: a `Result`.
+///
+/// There is nothing to implement. `Ok(())` is success without a result; any other `Ok` value is
+/// packed as MessagePack and is the task's result. An `Err` is retried, unless it carries another
+/// verdict (see [`TaskError`](super::TaskError)).
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot return `{Self}`",
+    label = "not what a handler returns",
+    note = "a handler returns `Result<R, E>`: `R` implements `serde::Serialize` (`()` is fine), and `E` is an error: one that implements `std::error::Error + Send + Sync`, `anyhow::Error`, a boxed error, or a `String`",
+    note = "an `async fn` belongs into `.task` or `.raw`, a plain `fn` into `.blocking_task` or `.blocking_raw`"
+)]
+pub trait HandlerResult {
+    #[doc(hidden)]
+    fn into_outcome(self) -> Outcome;
+}
+
+impl<R, E> HandlerResult for Result<R, E>
+where
+    R: Serialize + 'static,
+    E: Into<BoxError>,
+{
+    fn into_outcome(self) -> Outcome {
+        use std::any::TypeId;
+        match self {
+            Ok(_) if TypeId::of::<R>() == TypeId::of::<()>() => Outcome::completed(),
+            Ok(result) => match encode(&result) {
+                Ok(bytes) => Outcome::Completed(Some(bytes)),
+                Err(error) => Outcome::Failed(Failure::unencodable(error)),
+            },
+            Err(error) => Outcome::failed(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::fixture::Number;
+    use crate::router::{FailureCause, Router, TaskContext, Verdict};
+    use crate::task::RawTask;
+
+    #[tokio::test]
+    async fn a_result_is_packed_unless_it_is_nothing() {
+        let router = Router::new().task(async |task: Number| Ok::<_, String>(task.0 * 2));
+        let outcome = router.perform(Number(21)).await;
+        assert!(outcome.is_completed());
+        assert_eq!(outcome.result::<u32>().unwrap(), Some(42));
+        assert!(outcome.result::<String>().is_err());
+
+        let router = Router::new().task(async |_: Number| Ok::<_, String>(()));
+        let outcome = router.perform(Number(1)).await;
+        assert!(matches!(outcome, Outcome::Completed(None)));
+    }
+
+    #[tokio::test]
+    async fn a_result_that_cannot_be_packed_is_not_worth_another_attempt() {
+        struct Stubborn;
+        impl Serialize for Stubborn {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("I will not"))
+            }
+        }
+        let router = Router::new().task(async |_: Number| Ok::<_, String>(Stubborn));
+        let outcome = router.perform(Number(1)).await;
+        let failure = outcome.failure().unwrap();
+        assert_eq!(failure.verdict(), Verdict::SkipRetry);
+        assert_eq!(failure.cause(), FailureCause::Unencodable);
+        assert!(failure.text().ends_with("I will not"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_payload_that_does_not_decode_is_not_worth_another_attempt() {
+        let router = Router::new()
+            .task(async |_: Number| -> Result<(), String> { unreachable!("it is not called") });
+        let outcome = router.perform(RawTask::new("number", b"\xa3abc")).await;
+        let failure = outcome.failure().unwrap();
+        assert_eq!(failure.verdict(), Verdict::SkipRetry);
+        assert_eq!(failure.cause(), FailureCause::Undecodable);
+        assert!(
+            failure.text().contains("could not be decoded: "),
+            "{failure}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_raw_handler_gets_the_bytes_as_they_are() {
+        async fn handler(task: RawTask, context: TaskContext) -> Result<Vec<u8>, anyhow::Error> {
+            assert_eq!(task.kind, context.kind());
+            Ok(task.payload)
+        }
+        let router = Router::new().raw("x:y", handler);
+        let outcome = router.perform(RawTask::new("x:y", [0xc1, 0xff])).await;
+        assert_eq!(outcome.result::<Vec<u8>>().unwrap().unwrap(), [0xc1, 0xff]);
+    }
+
+    #[tokio::test]
+    async fn a_fallback_gets_the_kinds_without_a_handler() {
+        let router = Router::new()
+            .task(async |_: Number| Ok::<_, String>("number".to_owned()))
+            .fallback(async |task: RawTask| Ok::<_, String>(task.kind));
+        for kind in ["number", "other", "another"] {
+            let payload = encode(&Number(1)).unwrap();
+            let outcome = router.perform(RawTask::new(kind, payload)).await;
+            assert_eq!(outcome.result::<String>().unwrap().unwrap(), kind);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_without_a_handler_is_a_failure_that_says_so() {
+        let router = Router::new().task(async |_: Number| Ok::<_, String>(()));
+        let outcome = router.perform(RawTask::new("other", [])).await;
+        let failure = outcome.failure().unwrap();
+        assert_eq!(failure.cause(), FailureCause::UnknownKind);
+        assert_eq!(failure.text(), "no handler for tasks of kind \"other\"");
+    }
+}

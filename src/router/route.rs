@@ -1,0 +1,81 @@
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::handler::{Handler, HandlerFuture, HandlerResult};
+use super::{Arguments, Failure, Outcome, StateType, TaskContext, blocking};
+use crate::task::{RawTask, Task, decode};
+
+/// A handler with its types forgotten, and the states that its extractors need.
+#[derive(Clone)]
+pub(super) struct Route {
+    pub(super) run: Arc<Run>,
+    pub(super) needs: Vec<StateType>,
+}
+
+/// Decodes, extracts and calls the handler, up to its first `await`. May panic.
+type Run =
+    dyn Fn(TaskContext, Vec<u8>) -> Result<BoxFuture<'static, Outcome>, Failure> + Send + Sync;
+
+/// How a handler's first argument is made.
+pub(super) type Read<T> = fn(&TaskContext, Vec<u8>) -> Result<T, Failure>;
+
+pub(super) fn typed<T: Task>(_: &TaskContext, payload: Vec<u8>) -> Result<T, Failure> {
+    decode(&payload).map_err(Failure::undecodable)
+}
+
+pub(super) fn raw(context: &TaskContext, payload: Vec<u8>) -> Result<RawTask, Failure> {
+    Ok(RawTask::new(context.kind(), payload))
+}
+
+impl Route {
+    pub(super) fn asynchronous<T, Args, H>(handler: H, read: Read<T>) -> Self
+    where
+        T: 'static,
+        Args: Arguments,
+        H: Handler<T, Args, Output: HandlerFuture<Result: HandlerResult> + Send + 'static>,
+    {
+        let run = move |context: TaskContext, payload: Vec<u8>| {
+            let (task, args) = arguments(&context, payload, read)?;
+            let future = handler.call(task, args);
+            Ok(future.map(HandlerResult::into_outcome).boxed())
+        };
+        Self {
+            run: Arc::new(run),
+            needs: Args::needs(),
+        }
+    }
+
+    pub(super) fn blocking<T, Args, H>(handler: H, read: Read<T>) -> Self
+    where
+        T: 'static,
+        Args: Arguments,
+        H: Handler<T, Args, Output: HandlerResult>,
+    {
+        let handler = Arc::new(handler);
+        let run = move |context: TaskContext, payload: Vec<u8>| {
+            let handler = Arc::clone(&handler);
+            blocking::on_thread(context, move |context| {
+                match arguments(&context, payload, read) {
+                    Ok((task, args)) => handler.call(task, args).into_outcome(),
+                    Err(failure) => Outcome::Failed(failure),
+                }
+            })
+        };
+        Self {
+            run: Arc::new(run),
+            needs: Args::needs(),
+        }
+    }
+}
+
+fn arguments<T, Args: Arguments>(
+    context: &TaskContext,
+    payload: Vec<u8>,
+    read: Read<T>,
+) -> Result<(T, Args), Failure> {
+    let task = read(context, payload)?;
+    let args = Args::extract(context).map_err(Failure::from_error)?;
+    Ok((task, args))
+}

@@ -1,0 +1,74 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::middleware::{Middleware, Next};
+use super::route::Route;
+use super::state::States;
+use super::{Failure, Outcome, TaskContext};
+
+/// A router that has been checked: what a server runs tasks with. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Routes(Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) routes: HashMap<String, Route>,
+    pub(super) fallback: Option<Route>,
+    pub(super) states: Arc<States>,
+    pub(super) middleware: Vec<Arc<Middleware>>,
+}
+
+impl Routes {
+    pub(super) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+
+    /// Whether there is a handler for this kind; with a fallback, there is one for each.
+    pub(crate) fn knows(&self, kind: &str) -> bool {
+        self.route(kind).is_some()
+    }
+
+    /// The kinds that have a handler of their own, in no order.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.0.routes.keys().map(String::as_str)
+    }
+
+    /// Runs a task through middleware and handler. Never panics, whatever a user's code does;
+    /// dropping it ends an asynchronous handler, and gives a blocking one up.
+    pub(crate) fn dispatch(
+        &self,
+        context: TaskContext,
+        payload: Vec<u8>,
+    ) -> impl Future<Output = Outcome> + Send + use<> {
+        context.attach(&self.0.states);
+        Next::new(self.clone(), payload).run(context)
+    }
+
+    pub(super) fn middleware(&self, position: usize) -> Option<&Arc<Middleware>> {
+        self.0.middleware.get(position)
+    }
+
+    /// Calls the handler, up to its first `await`. May panic.
+    pub(super) fn call(
+        &self,
+        context: TaskContext,
+        payload: Vec<u8>,
+    ) -> Result<BoxFuture<'static, Outcome>, Failure> {
+        match self.route(context.kind()) {
+            Some(route) => (route.run)(context, payload),
+            None => Err(Failure::unknown_kind(context.kind())),
+        }
+    }
+
+    fn route(&self, kind: &str) -> Option<&Route> {
+        self.0.routes.get(kind).or(self.0.fallback.as_ref())
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kinds()).finish()
+    }
+}
