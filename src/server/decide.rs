@@ -1,0 +1,171 @@
+use std::time::Duration;
+
+use super::config::UnknownKind;
+use super::settlement::{Completion, End};
+use super::shared::Shared;
+use super::{Event, FailedAttempt, default_retry_delay};
+use crate::broker::{Archival, ArchiveReason, Deferral, LeasedId, Retrial};
+use crate::defaults::UNKNOWN_KIND_DELAY;
+use crate::router::{Failure, FailureCause, Outcome, Verdict};
+
+/// The task of a run, as far as its end depends on it.
+pub(super) struct Tried<'a> {
+    pub(super) leased: &'a LeasedId,
+    pub(super) kind: &'a str,
+    pub(super) queue: &'a str,
+    pub(super) retried: u32,
+    pub(super) max_retry: u32,
+}
+
+/// How a run ends, by what its handler answered.
+pub(super) fn after_outcome(shared: &Shared, tried: &Tried<'_>, outcome: Outcome) -> End {
+    match outcome {
+        Outcome::Completed(_) => End::Complete(Completion(tried.leased.clone())),
+        Outcome::Failed(failure) => after_failure(shared, tried, &failure),
+    }
+}
+
+fn after_failure(shared: &Shared, tried: &Tried<'_>, failure: &Failure) -> End {
+    if failure.cause() == FailureCause::Panic {
+        shared.counters.panics.add(1);
+    }
+    let error = failure.text();
+    match failure.verdict() {
+        Verdict::Revoke => End::Complete(Completion(tried.leased.clone())),
+        Verdict::Snooze(delay) => deferred(tried, delay, true),
+        Verdict::SkipRetry => {
+            let reason = match failure.cause() {
+                FailureCause::Undecodable => ArchiveReason::Undecodable,
+                _ => ArchiveReason::Skipped,
+            };
+            archived(shared, tried, reason, error)
+        }
+        Verdict::RetryAfter(delay) => {
+            retried_or_exhausted(shared, tried, failure, error, Some(delay))
+        }
+        Verdict::Retry => retried_or_exhausted(shared, tried, failure, error, None),
+    }
+}
+
+fn retried_or_exhausted(
+    shared: &Shared,
+    tried: &Tried<'_>,
+    failure: &Failure,
+    error: String,
+    delay: Option<Duration>,
+) -> End {
+    let is_failure = &shared.config.is_failure;
+    let spends_retry = shared.call("is_failure", || is_failure(failure.error()), || true);
+    if spends_retry && tried.retried >= tried.max_retry {
+        return archived(shared, tried, ArchiveReason::RetriesExhausted, error);
+    }
+    let delay = delay.unwrap_or_else(|| retry_delay(shared, tried, &error));
+    tracing::info!(
+        task.id = &*tried.leased.id,
+        task.kind = tried.kind,
+        queue = tried.queue,
+        attempt = u64::from(tried.retried) + 1,
+        ?delay,
+        error,
+        "the task failed and will be retried"
+    );
+    shared.observe(&Event::Retried {
+        id: &tried.leased.id,
+        kind: tried.kind,
+        queue: tried.queue,
+        delay,
+        error: &error,
+    });
+    End::Retry(Retrial {
+        task: tried.leased.clone(),
+        delay,
+        spends_retry,
+        lost: None,
+        error,
+    })
+}
+
+fn archived(shared: &Shared, tried: &Tried<'_>, reason: ArchiveReason, error: String) -> End {
+    report_archived(shared, tried, reason, &error);
+    End::Archive(Archival {
+        task: tried.leased.clone(),
+        reason,
+        lost: None,
+        error,
+    })
+}
+
+fn deferred(tried: &Tried<'_>, delay: Duration, started: bool) -> End {
+    End::Defer(Deferral {
+        task: tried.leased.clone(),
+        delay,
+        started,
+    })
+}
+
+/// Says that a task is given up.
+pub(super) fn report_archived(
+    shared: &Shared,
+    tried: &Tried<'_>,
+    reason: ArchiveReason,
+    error: &str,
+) {
+    let reason = reason.as_str();
+    tracing::warn!(
+        task.id = &*tried.leased.id,
+        task.kind = tried.kind,
+        queue = tried.queue,
+        attempt = u64::from(tried.retried) + 1,
+        reason,
+        error,
+        "the task was archived"
+    );
+    shared.observe(&Event::Archived {
+        id: &tried.leased.id,
+        kind: tried.kind,
+        queue: tried.queue,
+        reason,
+        error,
+    });
+}
+
+/// What the server's function says, or the default formula.
+pub(super) fn retry_delay(shared: &Shared, tried: &Tried<'_>, error: &str) -> Duration {
+    let attempt = FailedAttempt {
+        id: &tried.leased.id,
+        kind: tried.kind,
+        queue: tried.queue,
+        retried: tried.retried,
+        max_retry: tried.max_retry,
+        error,
+    };
+    let function = &shared.config.retry_delay;
+    shared.call(
+        "retry_delay",
+        || function(&attempt),
+        || default_retry_delay(tried.retried),
+    )
+}
+
+/// What happens to a task whose kind no handler knows.
+pub(super) fn unknown_kind(shared: &Shared, tried: &Tried<'_>) -> End {
+    if let Some(suppressed) = shared.log_limit.pass() {
+        tracing::warn!(
+            task.id = &*tried.leased.id,
+            task.kind = tried.kind,
+            queue = tried.queue,
+            suppressed,
+            "this server has no handler for the kind"
+        );
+    }
+    match shared.config.unknown_kind {
+        UnknownKind::Defer => {
+            let delay = UNKNOWN_KIND_DELAY.mul_f64(rand::random_range(0.5..1.5));
+            deferred(tried, delay, false)
+        }
+        UnknownKind::Archive => {
+            let error = format!("no handler for tasks of kind {:?}", tried.kind);
+            archived(shared, tried, ArchiveReason::UnknownKind, error)
+        }
+    }
+}

@@ -1,0 +1,188 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Event;
+use super::connections::Connections;
+use super::patience::Patience;
+use super::shared::Shared;
+use crate::broker::{BrokerError, Queue, Settled, announce, extend, list_queues, publish, retire};
+use crate::defaults::SCRIPT_TASKS;
+
+/// How many running tasks a server's record names.
+const TASKS_SHOWN: usize = 100;
+/// How long the last words to Redis may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Keeps this server's leases alive and shows that it lives. It has a thread, a runtime and a
+/// connection of its own, so that handlers that block the main runtime lose no lease.
+pub(super) struct Heartbeat {
+    pub(super) shared: Arc<Shared>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) stop: CancellationToken,
+}
+
+impl Heartbeat {
+    /// Starts the thread; `ended` is dropped when it ends.
+    pub(super) fn start(self, ended: tokio::sync::oneshot::Sender<()>) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        std::thread::Builder::new()
+            .name("windlass-heartbeat".into())
+            .spawn(move || {
+                runtime.block_on(self.run());
+                drop(ended);
+            })
+            .map(drop)
+    }
+
+    async fn run(self) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = self.beat_forever() => {}
+            () = self.watch_runtime() => {}
+        }
+        let farewell = retire(
+            &self.connections.heartbeat,
+            &self.shared.keys,
+            &self.shared.id,
+        );
+        if !matches!(tokio::time::timeout(FAREWELL, farewell).await, Ok(Ok(()))) {
+            tracing::debug!(
+                server.id = &*self.shared.id,
+                "could not say farewell; the server's record runs out"
+            );
+        }
+    }
+
+    async fn beat_forever(&self) {
+        let mut patience = Patience::new("heartbeat");
+        let interval = self.shared.config.heartbeat;
+        loop {
+            let pause = match self.beat().await {
+                Ok(()) => {
+                    patience.worked(&self.shared);
+                    self.shared.vitals.heartbeat_reached_redis();
+                    interval
+                }
+                // Once Redis is back, leases are extended at once.
+                Err(error) => patience.failed(&self.shared, &error).min(interval),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn beat(&self) -> Result<(), BrokerError> {
+        self.extend_leases().await?;
+        let shared = &self.shared;
+        let link = &self.connections.heartbeat;
+        let lives = shared.config.heartbeat * 3;
+        publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
+        announce(link, &shared.keys, &shared.id, lives).await?;
+        let queues = shared.queues.now();
+        if !queues.is_empty() {
+            let names = queues.iter().map(|served| &served.queue.name);
+            match list_queues(link, &shared.keys, names).await {
+                // The set is a convenience, and this command may not run when memory is full.
+                Err(BrokerError::OutOfMemory(_)) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn extend_leases(&self) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        for (queue, runs) in shared.running.to_extend() {
+            for runs in runs.chunks(SCRIPT_TASKS) {
+                let tasks: Vec<_> = runs.iter().map(|(_, leased)| leased.clone()).collect();
+                let answers = extend(
+                    &self.connections.heartbeat,
+                    &queue,
+                    shared.config.lease,
+                    &tasks,
+                )
+                .await?;
+                for ((number, _), answer) in runs.iter().zip(answers) {
+                    if answer != Settled::Done
+                        && let Some(run) = shared.running.lost(*number)
+                    {
+                        self.lease_lost(&queue, &run.leased.id);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lease_lost(&self, queue: &Queue, id: &str) {
+        let shared = &self.shared;
+        shared.counters.leases_lost.add(1);
+        if let Some(suppressed) = shared.log_limit.pass() {
+            tracing::warn!(
+                task.id = id,
+                queue = &*queue.name,
+                server.id = &*shared.id,
+                suppressed,
+                "the task's lease was lost; its handler is cancelled"
+            );
+        }
+        shared.observe(&Event::LeaseLost {
+            id,
+            queue: &queue.name,
+        });
+    }
+
+    /// What `HGETALL` of the server's key shows.
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let shared = &self.shared;
+        let queues = shared.queues.now();
+        let queues = queues
+            .iter()
+            .map(|q| format!("{}={}", q.queue.name, q.weight));
+        let running = shared.running.list();
+        let tasks = running.iter().take(TASKS_SHOWN).map(|run| {
+            let seconds = run.started.elapsed().as_secs();
+            format!(
+                "{} {} {} {seconds}s",
+                run.queue.name, run.leased.id, run.kind
+            )
+        });
+        let started_at = SystemTime::now() - shared.started.elapsed();
+        let started_at = started_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        vec![
+            (
+                "host",
+                gethostname::gethostname().to_string_lossy().into_owned(),
+            ),
+            ("pid", std::process::id().to_string()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("started_at", started_at.as_millis().to_string()),
+            ("phase", format!("{:?}", shared.phases.now()).to_lowercase()),
+            ("concurrency", shared.config.concurrency.to_string()),
+            ("queues", queues.collect::<Vec<_>>().join(" ")),
+            ("running", running.len().to_string()),
+            ("tasks", tasks.collect::<Vec<_>>().join("\n")),
+        ]
+    }
+
+    /// Says so when the handlers' runtime stands still.
+    async fn watch_runtime(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if let Some(blocked) = self.shared.vitals.runtime_blocked() {
+                if let Some(suppressed) = self.shared.log_limit.pass() {
+                    tracing::warn!(
+                        server.id = &*self.shared.id,
+                        ?blocked,
+                        suppressed,
+                        "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()"
+                    );
+                }
+                self.shared.observe(&Event::RuntimeBlocked(blocked));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+use super::Event;
+use super::shared::Shared;
+use crate::broker::BrokerError;
+use crate::defaults::RECONNECT_CAP;
+
+/// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so
+/// at most once a second, and once more when it works again.
+pub(super) struct Patience {
+    component: &'static str,
+    backoff: ExponentialBackoff,
+    failing_since: Option<Instant>,
+}
+
+impl Patience {
+    pub(super) fn new(component: &'static str) -> Self {
+        Self {
+            component,
+            backoff: Self::backoff(),
+            failing_since: None,
+        }
+    }
+
+    fn backoff() -> ExponentialBackoff {
+        ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(50))
+            .with_max_delay(RECONNECT_CAP)
+            .without_max_times()
+            .build()
+    }
+
+    /// Notes a failure and answers how long to wait before the next try.
+    pub(super) fn failed(&mut self, shared: &Shared, error: &BrokerError) -> Duration {
+        if self.failing_since.is_none() {
+            self.failing_since = Some(Instant::now());
+            shared.observe(&Event::ConnectionLost {
+                component: self.component,
+                error,
+            });
+        }
+        if let Some(suppressed) = shared.log_limit.pass() {
+            tracing::warn!(
+                server.id = %shared.id,
+                component = self.component,
+                error = error as &dyn std::error::Error,
+                suppressed,
+                "Redis fails; trying again"
+            );
+        }
+        let delay = self.backoff.next().unwrap_or(RECONNECT_CAP);
+        delay.mul_f64(rand::random_range(0.5..1.0))
+    }
+
+    /// Notes a success.
+    pub(super) fn worked(&mut self, shared: &Shared) {
+        if let Some(since) = self.failing_since.take() {
+            self.backoff = Self::backoff();
+            let after = since.elapsed();
+            tracing::info!(server.id = %shared.id, component = self.component, ?after, "Redis works again");
+            shared.observe(&Event::ConnectionRestored {
+                component: self.component,
+                after,
+            });
+        }
+    }
+
+    /// Notes a failure and waits.
+    pub(super) async fn wait(&mut self, shared: &Shared, error: &BrokerError) {
+        tokio::time::sleep(self.failed(shared, error)).await;
+    }
+}

@@ -1,0 +1,258 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::claimer::Claimer;
+use super::connections::Connections;
+use super::executor::Executor;
+use super::forwarder::Forwarder;
+use super::heartbeat::Heartbeat;
+use super::phase::Phase;
+use super::recoverer::Recoverer;
+use super::settler::Settler;
+use super::shared::Shared;
+use super::signals::Signals;
+use super::{Report, ServerBuilder, ServerHandle, StillRunning};
+use crate::router::CancelReason;
+
+/// How long the settler may take for what is left when the server ends.
+const LAST_SETTLES: Duration = Duration::from_secs(5);
+/// How much longer than a handler's grace its run may take to end.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// A worker: runs the handlers of a [`Router`](crate::Router) for the tasks of its queues.
+///
+/// ```no_run
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)] struct SendEmail { to: String }
+/// # impl windlass::Task for SendEmail { const KIND: &'static str = "email:send"; }
+/// use windlass::{Router, Server};
+///
+/// async fn send_email(task: SendEmail) -> Result<(), std::io::Error> {
+///     println!("to {}", task.to);
+///     Ok(())
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .redis("redis://127.0.0.1/")
+///     .queues([("critical", 6), ("default", 3)])
+///     .build(Router::new().task(send_email))
+///     .await?;
+/// let report = server.run().await?; // until SIGTERM or SIGINT
+/// println!("{} tasks completed", report.stats.completed);
+/// # Ok(()) }
+/// ```
+pub struct Server {
+    pub(super) shared: Arc<Shared>,
+    pub(super) connections: Arc<Connections>,
+}
+
+/// Why a server could not run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The heartbeat's thread could not be started.
+    #[error("the heartbeat's thread could not be started")]
+    Heartbeat(#[source] std::io::Error),
+    /// The signal handlers could not be installed.
+    #[error("the signal handlers could not be installed")]
+    Signals(#[source] std::io::Error),
+}
+
+impl Server {
+    /// Settings for a server.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// To steer and watch it while it runs.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle {
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Runs until SIGTERM, SIGINT or [`ServerHandle::stop`]; SIGTSTP makes it quiet, and a second
+    /// SIGTERM or SIGINT hurries it.
+    ///
+    /// # Errors
+    /// The heartbeat's thread or the signal handlers could not be set up. Once it runs it does not
+    /// fail: it waits for a Redis that is away.
+    pub async fn run(self) -> Result<Report, ServerError> {
+        let signals = Signals::install().map_err(ServerError::Signals)?;
+        let shared = self.shared.clone();
+        let work = self.run_until(std::future::pending());
+        tokio::pin!(work);
+        tokio::select! {
+            report = &mut work => report,
+            () = signals.obey(&shared) => work.await,
+        }
+    }
+
+    /// Runs until `stop` is ready or [`ServerHandle::stop`] is called; installs no signal handler.
+    ///
+    /// # Errors
+    /// The heartbeat's thread could not be started.
+    pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
+        let parts = Parts::start(self.shared, self.connections)?;
+        tokio::select! {
+            () = stop => {}
+            () = parts.shared.phases.reached(Phase::Stopping) => {}
+        }
+        Ok(parts.stop().await)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("id", &self.shared.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The running components. Dropped without [`stop`](Self::stop), everything ends at once and leases
+/// run out.
+struct Parts {
+    shared: Arc<Shared>,
+    claimer: JoinSet<()>,
+    settler: JoinSet<()>,
+    /// Those that nothing waits for.
+    others: JoinSet<()>,
+    runs: TaskTracker,
+    close_settler: CancellationToken,
+    stop_heartbeat: CancellationToken,
+    heartbeat_ended: oneshot::Receiver<()>,
+}
+
+impl Parts {
+    fn start(shared: Arc<Shared>, connections: Arc<Connections>) -> Result<Self, ServerError> {
+        let stop_heartbeat = CancellationToken::new();
+        let (ended, heartbeat_ended) = oneshot::channel();
+        Heartbeat {
+            shared: shared.clone(),
+            connections: connections.clone(),
+            stop: stop_heartbeat.clone(),
+        }
+        .start(ended)
+        .map_err(ServerError::Heartbeat)?;
+
+        // What ended and is not settled is bounded by this and the slots.
+        let (sender, settlements) = mpsc::channel(shared.config.concurrency.max(256));
+        let executor = Executor::new(shared.clone(), sender);
+        let runs = executor.tracker();
+        let mut parts = Self {
+            claimer: JoinSet::new(),
+            settler: JoinSet::new(),
+            others: JoinSet::new(),
+            runs,
+            close_settler: CancellationToken::new(),
+            stop_heartbeat,
+            heartbeat_ended,
+            shared: shared.clone(),
+        };
+        let settler = Settler {
+            shared: shared.clone(),
+            connections: connections.clone(),
+            settlements,
+            close: parts.close_settler.clone(),
+        };
+        parts.settler.spawn(settler.run());
+        parts
+            .claimer
+            .spawn(Claimer::new(shared.clone(), connections.clone(), executor).run());
+        let forwarder = Forwarder {
+            shared: shared.clone(),
+            connections: connections.clone(),
+        };
+        parts.others.spawn(forwarder.run());
+        let recoverer = Recoverer {
+            shared: shared.clone(),
+            connections,
+        };
+        parts.others.spawn(recoverer.run());
+        parts.others.spawn(show_that_the_runtime_runs(shared));
+        Ok(parts)
+    }
+
+    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last.
+    async fn stop(mut self) -> Report {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        shared.phases.advance(Phase::Stopping);
+        tracing::info!(
+            server.id = &*shared.id,
+            running = shared.running.len(),
+            "the server stops"
+        );
+        while self.claimer.join_next().await.is_some() {}
+
+        self.runs.close();
+        tokio::select! {
+            () = self.runs.wait() => {}
+            () = tokio::time::sleep(config.shutdown_grace) => {}
+            () = shared.phases.reached(Phase::Hurrying) => {}
+        }
+        shared.running.cancel_all(CancelReason::Shutdown);
+        let _ = tokio::time::timeout(config.cancel_grace + MARGIN, self.runs.wait()).await;
+
+        self.close_settler.cancel();
+        let _ = tokio::time::timeout(LAST_SETTLES, self.settler.join_next()).await;
+
+        self.others.shutdown().await;
+        self.stop_heartbeat.cancel();
+        // Its last words have a limit of their own.
+        let _ = tokio::time::timeout(LAST_SETTLES, &mut self.heartbeat_ended).await;
+        self.report()
+    }
+
+    fn report(&self) -> Report {
+        let mut report = Report {
+            stats: self.shared.counters.read(),
+            ..Report::default()
+        };
+        for run in self.shared.running.list() {
+            if run.settling {
+                report.unsettled += 1;
+            } else {
+                report.still_running.push(StillRunning {
+                    id: run.leased.id.to_string(),
+                    kind: run.kind.to_string(),
+                    queue: run.queue.name.to_string(),
+                    running_for: run.started.elapsed(),
+                });
+            }
+        }
+        tracing::info!(
+            server.id = &*self.shared.id,
+            completed = report.stats.completed,
+            released = report.stats.released,
+            still_running = report.still_running.len(),
+            unsettled = report.unsettled,
+            "the server has stopped"
+        );
+        report
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.shared.phases.advance(Phase::Hurrying);
+        self.shared.running.cancel_all(CancelReason::Shutdown);
+        self.stop_heartbeat.cancel();
+    }
+}
+
+async fn show_that_the_runtime_runs(shared: Arc<Shared>) {
+    loop {
+        shared.vitals.runtime_ran();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}

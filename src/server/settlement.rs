@@ -1,0 +1,121 @@
+use super::running::RunNumber;
+use super::stats::{Counter, Counters};
+use crate::broker::{
+    Archival, BrokerError, By, Deferral, LeasedId, Link, Queue, Releasal, Retrial, Settled,
+    archive, complete, defer, release, retry,
+};
+
+/// The end of a run, on its way to Redis.
+#[derive(Debug)]
+pub(super) struct Settlement {
+    pub(super) run: RunNumber,
+    pub(super) queue: Queue,
+    pub(super) end: End,
+}
+
+/// How a run ends.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Done, or revoked by its handler: the task is gone.
+    Complete(Completion),
+    Retry(Retrial),
+    Archive(Archival),
+    Defer(Deferral),
+    Release(Releasal),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Completion(pub(super) LeasedId);
+
+/// What one way to end has of its own.
+pub(super) trait Ending: Clone {
+    fn task(&self) -> &LeasedId;
+
+    /// Where tasks that ended so are counted.
+    fn counter(counters: &Counters) -> &Counter;
+
+    /// Until the task is due again.
+    fn due_in(&self) -> Option<std::time::Duration> {
+        None
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError>;
+}
+
+impl Ending for Completion {
+    fn task(&self) -> &LeasedId {
+        &self.0
+    }
+
+    fn counter(counters: &Counters) -> &Counter {
+        &counters.completed
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
+        complete(link, queue, tasks.iter().map(|completion| &completion.0)).await
+    }
+}
+
+impl Ending for Retrial {
+    fn task(&self) -> &LeasedId {
+        &self.task
+    }
+
+    fn counter(counters: &Counters) -> &Counter {
+        &counters.retried
+    }
+
+    fn due_in(&self) -> Option<std::time::Duration> {
+        Some(self.delay)
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
+        retry(link, queue, By::Holder, tasks).await
+    }
+}
+
+impl Ending for Archival {
+    fn task(&self) -> &LeasedId {
+        &self.task
+    }
+
+    fn counter(counters: &Counters) -> &Counter {
+        &counters.archived
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
+        archive(link, queue, By::Holder, tasks).await
+    }
+}
+
+impl Ending for Deferral {
+    fn task(&self) -> &LeasedId {
+        &self.task
+    }
+
+    fn counter(counters: &Counters) -> &Counter {
+        &counters.deferred
+    }
+
+    fn due_in(&self) -> Option<std::time::Duration> {
+        Some(self.delay)
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
+        defer(link, queue, tasks).await
+    }
+}
+
+impl Ending for Releasal {
+    fn task(&self) -> &LeasedId {
+        &self.task
+    }
+
+    fn counter(counters: &Counters) -> &Counter {
+        &counters.released
+    }
+
+    async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
+        release(link, queue, tasks).await
+    }
+}

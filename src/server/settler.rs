@@ -1,0 +1,210 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::Event;
+use super::connections::Connections;
+use super::patience::Patience;
+use super::running::RunNumber;
+use super::settlement::{Completion, End, Ending, Settlement};
+use super::shared::Shared;
+use crate::broker::{
+    Archival, BrokerError, Deferral, Fault, Link, Queue, Releasal, Retrial, Settled,
+};
+use crate::defaults::SCRIPT_TASKS;
+
+/// How often a settlement that Redis refuses for good is tried, before its lease is left to run out.
+const REFUSALS: u32 = 5;
+
+/// Tells Redis how runs ended: what ends while a call is on its way goes together in the next one.
+/// A settlement is sent again until Redis answers for it.
+pub(super) struct Settler {
+    pub(super) shared: Arc<Shared>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) settlements: mpsc::Receiver<Settlement>,
+    /// Ends it once everything that was sent before is settled.
+    pub(super) close: CancellationToken,
+}
+
+impl Settler {
+    pub(super) async fn run(mut self) {
+        let mut batch = Vec::with_capacity(SCRIPT_TASKS);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.close.cancelled(), if !self.settlements.is_closed() => self.settlements.close(),
+                n = self.settlements.recv_many(&mut batch, SCRIPT_TASKS) => {
+                    if n == 0 {
+                        return;
+                    }
+                    let (shared, link) = (&self.shared, &self.connections.settle);
+                    let groups = group(batch.drain(..));
+                    join_all(groups.into_iter().map(|(queue, group)| group.settle(shared, link, queue))).await;
+                }
+            }
+        }
+    }
+}
+
+/// The settlements of one queue: one script call for each list that is not empty.
+#[derive(Default)]
+struct Group {
+    complete: Batch<Completion>,
+    retry: Batch<Retrial>,
+    archive: Batch<Archival>,
+    defer: Batch<Deferral>,
+    release: Batch<Releasal>,
+}
+
+struct Batch<T> {
+    runs: Vec<RunNumber>,
+    tasks: Vec<T>,
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self {
+            runs: Vec::new(),
+            tasks: Vec::new(),
+        }
+    }
+}
+
+impl<T> Batch<T> {
+    fn push(&mut self, run: RunNumber, task: T) {
+        self.runs.push(run);
+        self.tasks.push(task);
+    }
+}
+
+fn group(settlements: impl Iterator<Item = Settlement>) -> HashMap<Queue, Group> {
+    let mut groups: HashMap<Queue, Group> = HashMap::new();
+    for Settlement { run, queue, end } in settlements {
+        let group = groups.entry(queue).or_default();
+        match end {
+            End::Complete(task) => group.complete.push(run, task),
+            End::Retry(task) => group.retry.push(run, task),
+            End::Archive(task) => group.archive.push(run, task),
+            End::Defer(task) => group.defer.push(run, task),
+            End::Release(task) => group.release.push(run, task),
+        }
+    }
+    groups
+}
+
+impl Group {
+    async fn settle(self, shared: &Shared, link: &Link, queue: Queue) {
+        tokio::join!(
+            settle(shared, link, &queue, self.complete),
+            settle(shared, link, &queue, self.retry),
+            settle(shared, link, &queue, self.archive),
+            settle(shared, link, &queue, self.defer),
+            settle(shared, link, &queue, self.release),
+        );
+    }
+}
+
+/// Sends one batch until it is answered; when Redis refuses it, one by one, because one of its tasks
+/// may spoil it for the others.
+async fn settle<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, batch: Batch<T>) {
+    if batch.tasks.is_empty() || send(shared, link, queue, &batch, 1).await.is_ok() {
+        return;
+    }
+    for (run, task) in batch.runs.into_iter().zip(batch.tasks) {
+        let single = Batch {
+            runs: vec![run],
+            tasks: vec![task],
+        };
+        if let Err(error) = send(shared, link, queue, &single, REFUSALS).await {
+            give_up(shared, queue, &single, &error);
+        }
+    }
+}
+
+/// Sends a batch until Redis answers for it, or has refused it for good `refusals` times.
+async fn send<T: Ending>(
+    shared: &Shared,
+    link: &Link,
+    queue: &Queue,
+    batch: &Batch<T>,
+    refusals: u32,
+) -> Result<(), BrokerError> {
+    let mut patience = Patience::new("settler");
+    let mut repeats = false;
+    let mut refused = 0;
+    loop {
+        match T::send(link, queue, &batch.tasks).await {
+            Ok(answers) => {
+                patience.worked(shared);
+                answered(shared, queue, batch, &answers, repeats);
+                return Ok(());
+            }
+            Err(error) => {
+                repeats |= error.outcome_unknown();
+                refused += u32::from(error.fault() == Fault::Permanent);
+                if refused == refusals {
+                    return Err(error);
+                }
+                patience.wait(shared, &error).await;
+            }
+        }
+    }
+}
+
+fn answered<T: Ending>(
+    shared: &Shared,
+    queue: &Queue,
+    batch: &Batch<T>,
+    answers: &[Settled],
+    repeats: bool,
+) {
+    shared.running.remove(batch.runs.iter().copied());
+    for (task, answer) in batch.tasks.iter().zip(answers) {
+        match answer {
+            Settled::Done => {
+                T::counter(&shared.counters).add(1);
+                if let Some(delay) = task.due_in() {
+                    shared.due.hint(queue, delay);
+                }
+            }
+            // The call before this one did it; only its answer was lost.
+            Settled::Gone if repeats => T::counter(&shared.counters).add(1),
+            Settled::Gone | Settled::Stale => {
+                if let Some(suppressed) = shared.log_limit.pass() {
+                    tracing::warn!(
+                        task.id = &*task.task().id,
+                        queue = &*queue.name,
+                        suppressed,
+                        "the task's lease is not ours any more: how it ended is dropped"
+                    );
+                }
+                refused(shared, queue, task);
+            }
+        }
+    }
+}
+
+/// Leaves tasks that cannot be settled to the recoverers: their leases run out.
+fn give_up<T: Ending>(shared: &Shared, queue: &Queue, batch: &Batch<T>, error: &BrokerError) {
+    shared.running.remove(batch.runs.iter().copied());
+    for task in &batch.tasks {
+        tracing::error!(
+            task.id = &*task.task().id,
+            queue = &*queue.name,
+            error = error as &dyn std::error::Error,
+            "Redis refuses to settle the task; its lease will run out"
+        );
+        refused(shared, queue, task);
+    }
+}
+
+fn refused<T: Ending>(shared: &Shared, queue: &Queue, task: &T) {
+    shared.counters.settles_refused.add(1);
+    shared.observe(&Event::SettleRefused {
+        id: &task.task().id,
+        queue: &queue.name,
+    });
+}

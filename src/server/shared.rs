@@ -1,0 +1,90 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::Semaphore;
+
+use super::Event;
+use super::config::Config;
+use super::forwarder::DueTimes;
+use super::health::Vitals;
+use super::log_limit::LogLimit;
+use super::phase::{Phase, Phases};
+use super::queues::Queues;
+use super::running::Running;
+use super::stats::Counters;
+use crate::broker::Keys;
+use crate::router::{Panicked, Routes, catch};
+
+/// What the components of one server share. No component holds another; they meet here.
+pub(super) struct Shared {
+    pub(super) id: Arc<str>,
+    pub(super) started: Instant,
+    pub(super) config: Config,
+    pub(super) routes: Routes,
+    pub(super) keys: Keys,
+    pub(super) queues: Queues,
+    pub(super) phases: Phases,
+    /// Free places for handlers.
+    pub(super) slots: Arc<Semaphore>,
+    pub(super) running: Running,
+    pub(super) due: DueTimes,
+    pub(super) counters: Counters,
+    pub(super) vitals: Vitals,
+    pub(super) log_limit: LogLimit,
+}
+
+impl Shared {
+    /// Tells the user's observer, whose panic is its own affair.
+    pub(super) fn observe(&self, event: &Event<'_>) {
+        if let Some(observer) = &self.config.observer
+            && let Err(panicked) = catch(|| observer(event))
+        {
+            self.callback_panicked("on_event", &panicked);
+        }
+    }
+
+    /// Calls a user's function; when it panics, answers `otherwise`.
+    pub(super) fn call<T>(
+        &self,
+        name: &'static str,
+        call: impl FnOnce() -> T,
+        otherwise: impl FnOnce() -> T,
+    ) -> T {
+        catch(call).unwrap_or_else(|panicked| {
+            self.callback_panicked(name, &panicked);
+            self.observe(&Event::CallbackPanicked(name));
+            otherwise()
+        })
+    }
+
+    fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
+        self.counters.panics.add(1);
+        if let Some(suppressed) = self.log_limit.pass() {
+            tracing::error!(
+                server.id = &*self.id,
+                function,
+                suppressed,
+                "a function of the user's panicked: {panicked}"
+            );
+        }
+    }
+
+    /// Waits for `future`, unless the server becomes quiet first.
+    pub(super) async fn unless_quiet<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.phases.reached(Phase::Quiet) => None,
+            output = future => Some(output),
+        }
+    }
+
+    /// Reports records that were set aside.
+    pub(super) fn malformed(&self, queue: &str, ids: &[String]) {
+        for id in ids {
+            if let Some(suppressed) = self.log_limit.pass() {
+                tracing::error!(task.id = %id, queue, suppressed, "a malformed record was set aside");
+            }
+            self.observe(&Event::Malformed { id, queue });
+        }
+    }
+}
