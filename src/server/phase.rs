@@ -14,14 +14,8 @@ pub(super) enum Phase {
 }
 
 /// The one place where the phase stands; cheap to watch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Phases(watch::Sender<Phase>);
-
-impl Default for Phases {
-    fn default() -> Self {
-        Self(watch::Sender::default())
-    }
-}
 
 impl Phases {
     pub(super) fn now(&self) -> Phase {
