@@ -1,0 +1,41 @@
+//! What the tests, benchmarks and examples share.
+//!
+//! Include it with `#[path = "../support/mod.rs"] mod support;` (mind the
+//! number of `..`). A typical test:
+//!
+//! ```ignore
+//! let redis = RedisServer::shared();               // a private Redis, one per test binary
+//! let prefix = unique_prefix("retries");           // keys that no other test touches
+//! let mut connection = redis.connection().await;
+//! // … enqueue, run a server …
+//! eventually("the task is archived", Duration::from_secs(5), async || {
+//!     archived(&mut connection, &prefix).await.then_some(())
+//! })
+//! .await;
+//! ```
+//!
+//! - [`redis`]: real Redis servers of our own, to be killed, frozen, restarted.
+//! - [`prefix`]: a key prefix for each test, so that tests run in parallel.
+//! - [`wait`]: wait on a condition, with a limit, instead of sleeping.
+//! - [`proxy`]: a network between a client and Redis that fails on demand.
+//! - [`child`]: a test's other half in a process of its own, to be killed.
+//!
+//! Whatever ends the test process, SIGKILL included, no server, no child and no
+//! file stays behind.
+
+// Each binary that includes this uses only a part of it.
+#![allow(dead_code, unused_imports)]
+
+pub mod child;
+pub mod prefix;
+mod process;
+pub mod proxy;
+// Not public, so that `use support::*` does not hide the crate of that name.
+mod redis;
+pub mod signal;
+pub mod wait;
+
+pub use self::prefix::unique_prefix;
+pub use self::proxy::{Mode, Proxy};
+pub use self::redis::RedisServer;
+pub use self::wait::{eventually, within};
