@@ -8,24 +8,20 @@
 --          none), error text
 -- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
 --
--- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
+-- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
+-- archived task holds no lock but one for a time, and its hook is owed if its kind has one.
 
-local answers, ended = end_leases(3, 5, 'started_at')
-local archived, recovered, by_reason = {}, 0, {}
+local answers, ended = end_leases(3, 5)
+local by_reason, recovered = {}, 0
 for _, task in ipairs(ended) do
   local reason, lost, text = ARGV[task.at], ARGV[task.at + 1], ARGV[task.at + 2]
-  write_try(task, task.record[3], lost, {
-    'last_error', text, 'last_failed_at', int(now), 'reason', reason,
-  })
-  if lost ~= '' then
-    recovered = recovered + 1
-  end
-  archived[#archived + 1] = int(now)
-  archived[#archived + 1] = task.id
-  by_reason['archived_' .. reason] = (by_reason['archived_' .. reason] or 0) + 1
+  write_try(task, lost, { 'last_error', text, 'last_failed_at', int(now) })
+  recovered = recovered + (lost ~= '' and 1 or 0)
+  by_reason[reason] = by_reason[reason] or {}
+  table.insert(by_reason[reason], task.ending)
 end
-bulk('ZADD', ARCHIVED, archived)
-by_reason.processed, by_reason.failed, by_reason.archived = #ended, #ended, #ended
-by_reason.recovered = recovered
-count(by_reason)
+for reason, endings in pairs(by_reason) do
+  bury(endings, reason)
+end
+count({ processed = #ended, failed = #ended, recovered = recovered })
 return answers

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- claim: pending → active.
+-- claim: pending → active, or → archived for what is past its deadline.
 --
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
@@ -11,8 +11,9 @@
 --            { ids set aside as malformed }, { id, { field, value, … }, … } }
 --
 -- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
--- every one before it. The record is read and not written. The lease remembers the place of the
--- call's first task: all tasks that are handed back go there, ahead of every task not yet claimed.
+-- every one before it; `deadlines` has only waiting tasks. The record is read and not written. The
+-- lease remembers the place of the call's first task: all tasks that are handed back go there, ahead
+-- of every task not yet claimed.
 
 local meta = read_meta('paused', 'lease')
 local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -23,7 +24,7 @@ if meta[2] then
 end
 
 local ids = room > 0 and redis.call('ZRANGE', PENDING, 0, room - 1) or {}
-local tasks, claimed, missing, malformed = {}, {}, {}, {}
+local tasks, claimed, missing, malformed, expired, locks, had_deadline = {}, {}, {}, {}, {}, {}, {}
 local bytes, looked_at = 0, 0
 for _, id in ipairs(ids) do
   local record = redis.pcall('HGETALL', record_key(id))
@@ -35,23 +36,42 @@ for _, id in ipairs(ids) do
   elseif #record == 0 then
     missing[#missing + 1] = id
   else
-    local size, fields = 0, 0
+    local size = 0
+    local kind, payload, special
     for i = 1, #record, 2 do
-      size = size + #record[i + 1]
-      if record[i] == 'kind' or record[i] == 'payload' then
-        fields = fields + 1
+      local field, value = record[i], record[i + 1]
+      size = size + #value
+      if field == 'kind' then
+        kind = value
+      elseif field == 'payload' then
+        payload = value
+      elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at' then
+        special = special or {}
+        special[field] = value
       end
     end
-    if fields < 2 then
+    if not (kind and payload) then
       malformed[#malformed + 1] = id
     else
-      if #claimed > 0 and bytes + size > byte_limit then
-        break
+      local deadline = special and wait_deadline(special)
+      if deadline and deadline <= now then
+        special.kind = kind
+        expired[#expired + 1] = ending(id, special)
+      else
+        if #claimed > 0 and bytes + size > byte_limit then
+          break
+        end
+        bytes = bytes + size
+        claimed[#claimed + 1] = id
+        tasks[#tasks + 1] = id
+        tasks[#tasks + 1] = record
+        if special and special.unique and string.find(special.unique, '^started:') then
+          locks[#locks + 1] = lock_to_free(id, special.unique)
+        end
       end
-      bytes = bytes + size
-      claimed[#claimed + 1] = id
-      tasks[#tasks + 1] = id
-      tasks[#tasks + 1] = record
+      if deadline then
+        had_deadline[#had_deadline + 1] = id
+      end
     end
   end
   looked_at = looked_at + 1
@@ -66,6 +86,9 @@ if looked_at > 0 then
   if #missing + #malformed > 0 then
     remove_broken(PENDING, missing, malformed)
   end
+  bulk('ZREM', DEADLINES, had_deadline)
+  bury(expired, 'deadline_passed')
+  count({ expired = #expired })
 end
 if #claimed > 0 then
   number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
@@ -82,6 +105,9 @@ if #claimed > 0 then
   redis.call('HSET', META, 'lease', text)
   bulk('HSET', LEASES, entries)
   bulk('ZADD', ACTIVE, scores)
+  if #locks > 0 then
+    redis.call('DEL', unpack(locks))
+  end
 end
 if waiting > 0 then
   wake()

@@ -10,15 +10,20 @@
 -- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
 -- handler was called.
 
-local answers, ended = end_leases(3, 4, 'started_at')
+local answers, ended = end_leases(3, 4)
 local waiting = {}
+ended = without_cancelled(ended)
 for _, task in ipairs(ended) do
   if ARGV[task.at + 1] == '1' then
-    write_try(task, task.record[3], '', {})
+    write_try(task, '', {})
+  elseif task.record.cancel then
+    redis.call('HDEL', record_key(task.id), 'cancel')
   end
   waiting[#waiting + 1] = int(now + tonumber(ARGV[task.at]))
   waiting[#waiting + 1] = task.id
 end
 bulk('ZADD', SCHEDULED, waiting)
+await_deadlines(ended)
+retake_locks(ended)
 count({ deferred = #ended })
 return answers

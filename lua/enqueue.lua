@@ -4,68 +4,166 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2…] for each task: id, 1 when the id is the user's own (a generated one holds its time), due
---          (empty: now; `+n`: in n ms; `n`: at that ms), priority, the number of values that
---          follow, then the record's fields and values
--- returns  for each task 1 when it was enqueued, 0 when its id exists
+--          (empty: now; `+n`: in n ms; `n`: at that ms), priority, then 0 or 5 and that many of:
+--            deadline of waiting in ms (empty: none), mode of its lock (empty: none), the lock's key
+--            (empty: by kind and payload), how long the lock lasts at most in ms (empty: no limit),
+--            the longest wait of a replaced task in ms (empty: no limit)
+--          then the number of values that follow, and the record's fields and values: kind and
+--          payload first
+-- returns  for each task 1 (new), 0 (its id exists), { -1, holder } (the lock is held), or
+--          { 2, holder } (the holder took its payload and due time)
 --
--- Keeps: a record exists if and only if its id stands in one state set. Every id is checked before
--- anything is written. Not allowed when Redis is out of memory: then nothing is written at all.
+-- Keeps: a record exists if and only if its id stands in one state set; a lock is held only by a task
+-- that names it. Everything is decided before anything is written, against what this call has decided
+-- so far. Not allowed when Redis is out of memory: then nothing is written at all.
 
 read_meta()
 local tasks, records = {}, {}
 local at = 2
 while at <= #ARGV do
-  local task = {
-    id = ARGV[at], own_id = ARGV[at + 1] == '1', due = ARGV[at + 2], priority = ARGV[at + 3],
-    first = at + 5, last = at + 4 + tonumber(ARGV[at + 4]),
-  }
+  local task = { id = ARGV[at], own_id = ARGV[at + 1] == '1', due = nil, priority = ARGV[at + 3] }
+  local due = ARGV[at + 2]
+  if string.sub(due, 1, 1) == '+' then
+    task.due = now + tonumber(string.sub(due, 2))
+  elseif due ~= '' then
+    task.due = tonumber(due)
+  end
+  local extras = tonumber(ARGV[at + 4])
+  at = at + 5
+  if extras > 0 then
+    task.deadline, task.mode, task.key = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+    task.lock_ms, task.max_wait = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    at = at + extras
+  end
+  task.first, task.last = at + 1, at + tonumber(ARGV[at])
+  at = task.last + 1
   tasks[#tasks + 1] = task
   records[#records + 1] = record_key(task.id)
-  at = task.last + 1
+end
+
+-- The holder of a lock, as this call would leave it: { id, mode, and the task if it is new here, else
+-- the set it waits in }. A holder that has ended or vanished holds no more, but for a time.
+local locks, replaced = {}, {}
+local function find_holder(key)
+  if locks[key] == nil then
+    locks[key] = false
+    local id, mode = holder_of(key)
+    if id then
+      local set = locate(id)
+      if mode == 'time' or (set and set ~= ARCHIVED and set ~= COMPLETED) then
+        locks[key] = { id = id, mode = mode, set = set }
+      end
+    end
+  end
+  return locks[key]
+end
+
+-- Gives a waiting holder the payload and due time of a task that would replace it.
+local function replace(holder, task)
+  local change = replaced[holder.id]
+  if not change then
+    change = { id = holder.id, set = holder.set, new = holder.task }
+    if not holder.task then
+      local limit, priority = unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority'))
+      change.limit, change.priority = tonumber(limit), priority
+    end
+    replaced[holder.id] = change
+  end
+  local limit = holder.task and holder.task.replace_until or change.limit
+  local due = math.max(task.due or now, now)
+  if limit then
+    due = math.min(due, limit)
+  end
+  change.payload = ARGV[task.first + 3]
+  change.due = due
+  if holder.task then
+    holder.task.due = due
+  end
 end
 
 local some_exist = redis.call('EXISTS', unpack(records)) > 0
-local seen, answers, pending, scheduled = {}, {}, {}, {}
-local earliest = nil
+local seen, answers, counts = {}, {}, { enqueued = 0, duplicates = 0, replaced = 0 }
 for i, task in ipairs(tasks) do
-  local exists = seen[task.id] or (some_exist and redis.call('EXISTS', records[i]) == 1)
-  seen[task.id] = true
-  task.accepted = not exists
-  answers[i] = exists and 0 or 1
-  if task.accepted then
-    local due = nil
-    if string.sub(task.due, 1, 1) == '+' then
-      due = now + tonumber(string.sub(task.due, 2))
-    elseif task.due ~= '' then
-      due = tonumber(task.due)
-    end
-    if due and due > now then
-      scheduled[#scheduled + 1] = int(due)
-      scheduled[#scheduled + 1] = task.id
-      earliest = math.min(earliest or due, due)
-    else
-      pending[#pending + 1] = pending_score(i, task.priority)
-      pending[#pending + 1] = task.id
+  local holder = nil
+  if seen[task.id] or (some_exist and redis.call('EXISTS', records[i]) == 1) then
+    answers[i] = 0
+  elseif task.mode and task.mode ~= '' then
+    task.digest = task.key ~= '' and task.key
+      or redis.sha1hex(ARGV[task.first + 1] .. '\0' .. ARGV[task.first + 3])
+    task.lock = base .. ':unique:' .. task.digest
+    holder = find_holder(task.lock)
+    if holder and task.mode == 'replace' and holder.mode == 'replace' and holder.set ~= ACTIVE then
+      replace(holder, task)
+      answers[i] = { 2, holder.id }
+    elseif holder and not (task.mode == 'replace' and holder.mode == 'replace') then
+      answers[i] = { -1, holder.id }
     end
   end
+  if answers[i] == nil then
+    answers[i] = 1
+    seen[task.id] = true
+    task.accepted = true
+    counts.enqueued = counts.enqueued + 1
+    if task.lock then
+      locks[task.lock] = { id = task.id, mode = task.mode, task = task }
+      task.replace_until = task.max_wait and now + task.max_wait
+    end
+  elseif answers[i] ~= 0 and answers[i][1] == 2 then
+    counts.replaced = counts.replaced + 1
+  else
+    counts.duplicates = counts.duplicates + 1
+  end
 end
-local due_before = earliest and next_due()
+local due_before = next_due()
 
-local accepted = 0
+local pending, scheduled, deadlines = {}, {}, {}
+local function place(id, due, i, priority)
+  local set = pending
+  if due and due > now then
+    set = scheduled
+    set[#set + 1] = int(due)
+  else
+    set[#set + 1] = pending_score(i, priority)
+  end
+  set[#set + 1] = id
+end
 for i, task in ipairs(tasks) do
   if task.accepted then
     redis.call('HSET', records[i], unpack(ARGV, task.first, task.last))
     if task.own_id then
       redis.call('HSET', records[i], 'enqueued_at', int(now))
     end
-    accepted = accepted + 1
+    if task.deadline then
+      deadlines[#deadlines + 1] = int(task.deadline)
+      deadlines[#deadlines + 1] = task.id
+    end
+    if task.lock then
+      redis.call('HSET', records[i], 'unique', task.mode .. ':' .. task.digest)
+      if task.replace_until then
+        redis.call('HSET', records[i], 'replace_until', int(task.replace_until))
+      end
+      redis.call('SET', task.lock, task.mode .. ' ' .. task.id)
+      if task.lock_ms then
+        redis.call('PEXPIRE', task.lock, int(task.lock_ms + math.max(0, (task.due or now) - now)))
+      end
+    end
+    place(task.id, task.due, i, task.priority)
+  end
+end
+for id, change in pairs(replaced) do
+  redis.call('HSET', record_key(id), 'payload', change.payload)
+  if not change.new then
+    redis.call('ZREM', change.set, id)
+    place(id, change.due, #tasks, change.priority)
   end
 end
 bulk('ZADD', PENDING, pending)
 bulk('ZADD', SCHEDULED, scheduled)
+bulk('ZADD', DEADLINES, deadlines)
 redis.call('HSETNX', META, 'schema', SCHEMA)
-if #pending > 0 or (earliest and (not due_before or earliest < due_before)) then
+local due = next_due()
+if #pending > 0 or (due and (not due_before or due < due_before)) then
   wake()
 end
-count({ enqueued = accepted, duplicates = #tasks - accepted })
+count(counts)
 return answers

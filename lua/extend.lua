@@ -5,10 +5,11 @@
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  how long the lease lasts from now, in ms
 -- ARGV[3…] for each task: id, lease holder (`number@server`)
--- returns  for each task 1 (extended), 0 (there is no such lease) or -1 (another lease lives)
+-- returns  for each task 1 (extended), 2 (extended, and its cancel was asked for), 0 (there is no such
+--          lease) or -1 (another lease lives)
 --
 -- Keeps: only the holder of the current lease extends it, also one past its expiry that nobody took.
--- Never adds a member to `active`, and never fails for a record.
+-- Never adds a member to `active`. Records are looked at last and may not make it fail.
 
 local expiry = int(now + tonumber(ARGV[2]))
 local ids = {}
@@ -32,5 +33,13 @@ for i, id in ipairs(ids) do
 end
 if #scores > 0 then
   redis.call('ZADD', ACTIVE, 'XX', unpack(scores))
+end
+for i, id in ipairs(ids) do
+  if answers[i] == DONE then
+    local cancel = redis.pcall('HGET', record_key(id), 'cancel')
+    if type(cancel) == 'string' then
+      answers[i] = 2
+    end
+  end
 end
 return answers

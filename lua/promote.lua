@@ -4,8 +4,8 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  the most tasks to move
--- returns  { tasks moved, 1 when more are due now, now in ms, the next due time in ms or '',
---            { ids set aside as malformed } }
+-- returns  { tasks moved, 1 when more are due now, 1 when deadlines of waiting tasks have passed, now
+--            in ms, the next due time in ms or '', { ids set aside as malformed } }
 --
 -- Keeps: a task is never pending before its due time, and stands in one set at every moment.
 
@@ -15,10 +15,10 @@ for _, set in ipairs({ SCHEDULED, RETRY }) do
   local move = { set = set, ids = {}, priorities = {}, missing = {}, malformed = {} }
   local due = limit > 0 and redis.call('ZRANGEBYSCORE', set, '-inf', int(now), 'LIMIT', 0, limit) or {}
   for _, id in ipairs(due) do
-    local record, problem = read_record(id, 'priority')
+    local record, problem = read_record(id, { 'kind', 'priority' })
     if record then
       move.ids[#move.ids + 1] = id
-      move.priorities[#move.ids] = record[3]
+      move.priorities[#move.ids] = record.priority
     else
       local list = move[problem]
       list[#list + 1] = id
@@ -47,5 +47,11 @@ bulk('ZADD', PENDING, pending)
 if moved > 0 then
   wake()
 end
+local function passed(set)
+  return redis.call('ZCOUNT', set, '-inf', int(now)) > 0
+end
 local due = next_due()
-return { moved, due and due <= now and 1 or 0, now, due and int(due) or '', malformed }
+return {
+  moved, (passed(SCHEDULED) or passed(RETRY)) and 1 or 0, passed(DEADLINES) and 1 or 0, now, due and int(due) or '',
+  malformed,
+}

@@ -9,16 +9,21 @@
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases goes on.
 
-local answers, ended = end_leases(3, 3, 'started_at')
+local answers, ended = end_leases(3, 3)
 local pending = {}
+ended = without_cancelled(ended)
 for i, task in ipairs(ended) do
-  if ARGV[task.at] == '1' and not task.record[3] then
-    redis.call('HSET', record_key(task.id), 'started_at', task.claimed_at)
+  if ARGV[task.at] == '1' then
+    write_try(task, task.record.lost or '', {})
+  elseif task.record.cancel then
+    redis.call('HDEL', record_key(task.id), 'cancel')
   end
-  pending[#pending + 1] = task.place or pending_score(i)
+  pending[#pending + 1] = task.place or pending_score(i, task.record.priority)
   pending[#pending + 1] = task.id
 end
 bulk('ZADD', PENDING, pending)
+await_deadlines(ended)
+retake_locks(ended)
 if #pending > 0 then
   wake()
 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- retry: active → retry, or → pending when the delay is 0.
+-- retry: active → retry, → pending when the delay is 0, or → archived when it would be due too late.
 --
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
@@ -10,32 +10,41 @@
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
 
-local answers, ended = end_leases(3, 6, 'retried', 'started_at', 'priority')
-local waiting, pending, failed, recovered = {}, {}, 0, 0
-for i, task in ipairs(ended) do
-  local delay, spends = tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
+local answers, ended = end_leases(3, 6)
+local waiting, waiting_tasks, pending, late = {}, {}, {}, {}
+local counts = { retried = 0, failed = 0, recovered = 0 }
+for i, task in ipairs(without_cancelled(ended)) do
+  local record, delay, spends = task.record, tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
   local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }
   if spends then
-    fields[5], fields[6] = 'retried', int((tonumber(task.record[3]) or 0) + 1)
-    failed = failed + 1
+    fields[5], fields[6] = 'retried', int((tonumber(record.retried) or 0) + 1)
+    counts.failed = counts.failed + 1
   end
-  write_try(task, task.record[4], lost, fields)
-  if lost ~= '' then
-    recovered = recovered + 1
-  end
-  if delay > 0 then
-    waiting[#waiting + 1] = int(now + delay)
-    waiting[#waiting + 1] = task.id
+  write_try(task, lost, fields)
+  counts.recovered = counts.recovered + (lost ~= '' and 1 or 0)
+  local deadline = wait_deadline(record)
+  if deadline and now + delay >= deadline then
+    late[#late + 1] = task.ending
   else
-    pending[#pending + 1] = pending_score(i, task.record[5])
-    pending[#pending + 1] = task.id
+    counts.retried = counts.retried + 1
+    waiting_tasks[#waiting_tasks + 1] = task
+    if delay > 0 then
+      waiting[#waiting + 1] = int(now + delay)
+      waiting[#waiting + 1] = task.id
+    else
+      pending[#pending + 1] = pending_score(i, record.priority)
+      pending[#pending + 1] = task.id
+    end
   end
 end
 bulk('ZADD', RETRY, waiting)
 bulk('ZADD', PENDING, pending)
+await_deadlines(waiting_tasks)
+bury(late, 'deadline_passed')
 if #pending > 0 then
   wake()
 end
-count({ processed = failed, failed = failed, retried = #ended, recovered = recovered })
+counts.processed, counts.expired = counts.failed, #late
+count(counts)
 return answers

@@ -7,8 +7,8 @@
 -- ARGV[3]  the grace after an outage, in ms
 -- ARGV[4]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
 -- ARGV[5]  the most leases to answer
--- returns  { ms of grace left, { ids set aside as malformed },
---            { id, lease holder, kind, retried, max_retry, lost, … } }, absent fields empty
+-- returns  { ms of grace left, 1 when a dead-letter hook is owed now, { ids set aside as malformed },
+--            { id, lease holder, kind, retried, max_retry, lost, policy, … } }, absent fields empty
 --
 -- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse; one that finds the
 -- last pulse older than three scans, or in the future, knows that heartbeats may have been lost too
@@ -35,14 +35,15 @@ end
 if #ids > 0 then
   local leases = redis.call('HMGET', LEASES, unpack(ids))
   for i, id in ipairs(ids) do
-    local record, problem = read_record(id, 'retried', 'max_retry', 'lost')
+    local record, problem = read_record(id, { 'kind', 'retried', 'max_retry', 'lost', 'policy' })
     if record then
       lost[#lost + 1] = id
       lost[#lost + 1] = leases[i] and string.match(leases[i], '^%S+') or ''
-      lost[#lost + 1] = record[1]
-      lost[#lost + 1] = record[3] or ''
-      lost[#lost + 1] = record[4] or ''
-      lost[#lost + 1] = record[5] or ''
+      lost[#lost + 1] = record.kind
+      lost[#lost + 1] = record.retried or ''
+      lost[#lost + 1] = record.max_retry or ''
+      lost[#lost + 1] = record.lost or ''
+      lost[#lost + 1] = record.policy or ''
     elseif problem == 'missing' then
       missing[#missing + 1] = id
     else
@@ -56,4 +57,6 @@ if outage then
   redis.call('HSET', META, 'grace_until', int(grace_until))
 end
 remove_broken(ACTIVE, missing, malformed)
-return { math.max(0, grace_until - now), malformed, lost }
+local hook = redis.call('ZRANGE', HOOKS, 0, 0, 'WITHSCORES')[2]
+local owed = hook and tonumber(hook) <= now
+return { math.max(0, grace_until - now), owed and 1 or 0, malformed, lost }

@@ -44,7 +44,23 @@ pub const MAX_PAYLOAD: usize = 1024 * 1024;
 pub const MAX_DEPTH: usize = 64;
 /// The longest stored error text, in bytes.
 pub const MAX_ERROR: usize = 4 * 1024;
-/// The longest queue name, kind, id or prefix, in bytes.
+/// The largest stored result, in bytes.
+pub const MAX_RESULT: usize = 1024 * 1024;
+/// All header names and values of a task together, in bytes.
+pub const MAX_HEADERS: usize = 16 * 1024;
+/// How many archived tasks a queue keeps (as in asynq).
+pub const ARCHIVE_TASKS: usize = 10_000;
+/// How long a queue keeps an archived task (as in asynq).
+pub const ARCHIVE_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How often a queue's completed and archived tasks are swept.
+pub const SWEEP: Duration = Duration::from_secs(10);
+/// How many dead-letter hooks a server runs at the same time.
+pub const HOOKS_AT_ONCE: usize = 8;
+/// How long one dead-letter hook may run.
+pub const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// For how long after a task's death its dead-letter hook is tried.
+pub const HOOK_TRIES: Duration = Duration::from_secs(3600);
+/// The longest queue name, kind, id, prefix or lock key, in bytes.
 pub const MAX_NAME: usize = 256;
 
 /// The most tasks that one script call moves: about 3 ms of Redis' time.

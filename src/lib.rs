@@ -40,6 +40,7 @@
 mod broker;
 mod client;
 pub mod defaults;
+mod inspector;
 mod router;
 mod server;
 mod task;
@@ -47,16 +48,18 @@ mod task;
 pub use broker::{BrokerError, ConnectProblem, RedisFinding, UrlProblem};
 pub use client::{
     AlreadyExists, Client, ClientBuilder, ClientError, Enqueue, EnqueueError, EnqueueOutcome,
-    Enqueued,
+    Enqueued, WaitError, Waited,
 };
+pub use inspector::{CancelMode, InspectError, Inspector, Operated, TaskInfo};
 pub use router::{
-    Arguments, CancelReason, Failure, FailureCause, FromContext, Handler, HandlerFuture,
-    HandlerResult, MissingState, Next, Outcome, Router, RouterError, State, StateType, TaskContext,
-    TaskError, TaskResultExt, Verdict,
+    Arguments, CancelReason, DeadLetter, Failure, FailureCause, FromContext, Handler,
+    HandlerFuture, HandlerResult, MissingState, Next, Outcome, ProgressError, Router, RouterError,
+    State, StateType, TaskContext, TaskError, TaskResultExt, Verdict,
 };
 pub use server::{
-    BuildError, Event, FailedAttempt, Health, Problem, QueueError, Report, Server, ServerBuilder,
-    ServerError, ServerHandle, Stats, StillRunning, UnknownKind, default_retry_delay,
+    BuildError, Event, FailedAttempt, Health, LostLeases, Problem, QueueError, Report, Server,
+    ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, UnknownKind,
+    default_retry_delay,
 };
 pub use task::{
     InvalidTask, NameError, NameProblem, NewTask, PayloadError, RawTask, Task, TaskState,

@@ -8,7 +8,8 @@ local SCHEMA = 1
 local base = KEYS[1]
 local META, WAKE, LEASES = base .. ':meta', base .. ':wake', base .. ':leases'
 local PENDING, ACTIVE, RETRY = base .. ':pending', base .. ':active', base .. ':retry'
-local SCHEDULED, ARCHIVED = base .. ':scheduled', base .. ':archived'
+local SCHEDULED, ARCHIVED, COMPLETED = base .. ':scheduled', base .. ':archived', base .. ':completed'
+local DEADLINES, HOOKS, WAITERS = base .. ':deadlines', base .. ':hooks', base .. ':waiters'
 local DONE, GONE, STALE = 1, 0, -1
 local HEAD_START_US = 60000000
 
@@ -53,14 +54,17 @@ local function wake()
   end
 end
 
--- When the next scheduled or retried task is due, in ms; nil when there is none.
+-- When the next scheduled or retried task is due or the next deadline of a waiting task passes, in
+-- ms; nil when there is none.
 local function next_due()
-  local scheduled = redis.call('ZRANGE', SCHEDULED, 0, 0, 'WITHSCORES')[2]
-  local retry = redis.call('ZRANGE', RETRY, 0, 0, 'WITHSCORES')[2]
-  if scheduled and retry then
-    return math.min(tonumber(scheduled), tonumber(retry))
+  local first = nil
+  for _, set in ipairs({ SCHEDULED, RETRY, DEADLINES }) do
+    local score = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+    if score and (not first or score < first) then
+      first = score
+    end
   end
-  return tonumber(scheduled or retry)
+  return first
 end
 
 -- The UTC day of `now`, as yyyy-mm-dd: Hinnant's civil_from_days, because Redis has no os.date.
@@ -95,18 +99,30 @@ local function count(counters)
   end
 end
 
--- Reads fields of a record; answers the values, or nil and 'missing' or 'malformed'. Only a read
--- that succeeded and found nothing means missing; an error that is not about the record aborts.
-local function read_record(id, ...)
-  local values = redis.pcall('HMGET', record_key(id), 'kind', 'payload', ...)
+-- The fields of a record that decide where its task goes. Not the payload, which may be large.
+local DECIDING = {
+  'kind', 'retried', 'max_retry', 'priority', 'started_at', 'lost', 'deadline', 'start_before', 'retention',
+  'unique', 'cancel',
+}
+
+-- Reads these fields (or `fields`) of a record; answers them by name, or nil and 'missing' or
+-- 'malformed'. Only a read that succeeded and found nothing means missing; an error that is not
+-- about the record aborts.
+local function read_record(id, fields)
+  fields = fields or DECIDING
+  local values = redis.pcall('HMGET', record_key(id), unpack(fields))
   if values.err then
     if string.find(values.err, '^WRONGTYPE') then
       return nil, 'malformed'
     end
     error({ err = values.err })
   end
-  if values[1] and values[2] then
-    return values
+  local record = {}
+  for i, field in ipairs(fields) do
+    record[field] = values[i] or nil
+  end
+  if record.kind then
+    return record
   end
   return nil, redis.call('EXISTS', record_key(id)) == 0 and 'missing' or 'malformed'
 end
@@ -123,12 +139,13 @@ local function set_aside(id)
   end
 end
 
--- Removes ids whose record is missing or malformed from a state set (and from `leases`), sets the
--- malformed ones aside, and counts both. Both lists may be empty.
+-- Removes ids whose record is missing or malformed from a state set (and from what goes with it),
+-- sets the malformed ones aside, and counts both. Both lists may be empty.
 local function remove_broken(set, missing, malformed)
   for _, list in ipairs({ missing, malformed }) do
     if #list > 0 then
       bulk('ZREM', set, list)
+      bulk('ZREM', DEADLINES, list)
       if set == ACTIVE then
         bulk('HDEL', LEASES, list)
       end

@@ -1,14 +1,14 @@
 -- Shared by the scripts that end leases one by one and look at each record: retry, archive, defer
--- and release. Stands after base.lua.
+-- and release. Stands after base.lua and ends.lua.
 --
 -- ARGV[2] is empty when the lease's holder settles. A recoverer gives its clock-skew cutoff in ms:
 -- then a lease is ended only while it is past its expiry by that much, is still the one the recoverer
 -- saw, and no grace after an outage is in force, so that any number of recoverers may race.
 
 -- The tasks of this call, `width` arguments each from ARGV[first] on, of which the first two are id
--- and lease holder. Answers a code for each task, and the list of those whose lease ends now, with
--- `record` (what read_record gave for `fields`), `claimed_at` and `place`. Removes broken ones.
-local function end_leases(first, width, ...)
+-- and lease holder. Answers a code for each task, and the list of those whose lease ends now, each
+-- with its record, `ending`, `claimed_at` and `place`. Removes broken ones.
+local function end_leases(first, width)
   local skew = tonumber(ARGV[2])
   local ids = {}
   for at = first, #ARGV, width do
@@ -38,11 +38,13 @@ local function end_leases(first, width, ...)
       stale = stale + (skew and 0 or 1)
     else
       seen[id] = true
-      local record, problem = read_record(id, ...)
+      local record, problem = read_record(id)
       answers[i] = record and DONE or GONE
       if record then
         local claimed_at, place = string.match(lease or '', '^%S+ (%d+) (%S+)$')
-        ended[#ended + 1] = { id = id, at = at + 2, record = record, claimed_at = claimed_at, place = place }
+        ended[#ended + 1] = {
+          id = id, at = at + 2, record = record, ending = ending(id, record), claimed_at = claimed_at, place = place,
+        }
         ended_ids[#ended_ids + 1] = id
       elseif problem == 'missing' then
         missing[#missing + 1] = id
@@ -61,21 +63,53 @@ local function end_leases(first, width, ...)
   return answers, ended
 end
 
--- The fields that a try leaves behind, with more of the caller's: `started_at` of the first start
--- stays, and a row of lost leases ends unless this try was lost too.
-local function write_try(task, had_started_at, lost, fields)
+-- Whoever cancelled a task may have said what becomes of it if its handler does not decide: archives
+-- or deletes those tasks, and answers the others.
+local function without_cancelled(ended)
+  local rest, archived, deleted = {}, {}, {}
+  for _, task in ipairs(ended) do
+    local list = task.record.cancel == 'archive' and archived or task.record.cancel == 'delete' and deleted
+    if list then
+      list[#list + 1] = task.ending
+    else
+      rest[#rest + 1] = task
+    end
+  end
+  bury(archived, 'cancelled')
+  erase(deleted)
+  return rest
+end
+
+-- What a try leaves in the record, with more fields of the caller's: `started_at` of the first start
+-- stays, a cancel is over, and a row of lost leases ends unless this try was lost too.
+local function write_try(task, lost, fields)
   local key = record_key(task.id)
-  if not had_started_at and task.claimed_at then
+  if not task.record.started_at and task.claimed_at then
+    task.record.started_at = task.claimed_at
     fields[#fields + 1] = 'started_at'
     fields[#fields + 1] = task.claimed_at
   end
   if lost ~= '' then
     fields[#fields + 1] = 'lost'
     fields[#fields + 1] = lost
-  else
+  elseif task.record.lost then
     redis.call('HDEL', key, 'lost')
+  end
+  if task.record.cancel then
+    redis.call('HDEL', key, 'cancel')
   end
   if #fields > 0 then
     redis.call('HSET', key, unpack(fields))
+  end
+end
+
+-- Locks that end with a task's start are taken again by tasks that wait once more without having
+-- failed, where they are free.
+local function retake_locks(tasks)
+  for _, task in ipairs(tasks) do
+    local key, mode = lock_of(task.record.unique)
+    if mode == 'started' then
+      redis.call('SET', key, mode .. ' ' .. task.id, 'NX')
+    end
   end
 end

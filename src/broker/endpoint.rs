@@ -71,6 +71,13 @@ impl Endpoint {
             .map_err(|error| BrokerError::connect(error, &self.address))
     }
 
+    pub(super) async fn pubsub(&self) -> Result<redis::aio::PubSub, BrokerError> {
+        self.client
+            .get_async_pubsub()
+            .await
+            .map_err(|error| BrokerError::connect(error, &self.address))
+    }
+
     pub(super) fn connection_info(&self) -> ConnectionInfo {
         self.client.get_connection_info().clone()
     }

@@ -30,6 +30,30 @@ impl Keys {
         format!("{}:servers", self.prefix)
     }
 
+    /// Matches the record of every task of every queue, for SCAN.
+    pub(crate) fn records_pattern(&self) -> String {
+        let mut pattern = String::new();
+        for c in self.prefix.chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        pattern + ":{*}:t:*"
+    }
+
+    /// Queue and id of a record's key.
+    pub(crate) fn parse_record(&self, key: &str) -> Option<(String, String)> {
+        let rest = key.strip_prefix(&*self.prefix)?.strip_prefix(":{")?;
+        let (queue, id) = rest.split_once("}:t:")?;
+        Some((queue.to_owned(), id.to_owned()))
+    }
+
+    /// The channel on which a server hears of cancels.
+    pub(crate) fn control(&self, server: &str) -> String {
+        format!("{}:control:{server}", self.prefix)
+    }
+
     /// What one server runs.
     pub(crate) fn server(&self, id: &str) -> String {
         format!("{}:server:{id}", self.prefix)
@@ -46,6 +70,11 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}:{name}", self.base)
+    }
+
+    /// The channel on which the ends of tasks are told that somebody waits for.
+    pub(crate) fn ended(&self) -> String {
+        self.key("ended")
     }
 
     pub(crate) fn wake(&self) -> String {

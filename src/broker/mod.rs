@@ -9,7 +9,9 @@ mod link;
 mod pool;
 mod query;
 mod reply;
+mod scan;
 mod script;
+mod subscription;
 mod transitions;
 mod wake;
 
@@ -22,5 +24,7 @@ pub(crate) use keys::{Keys, Queue};
 pub(crate) use link::Link;
 pub(crate) use pool::Pool;
 pub(crate) use query::Query;
+pub(crate) use scan::RecordScan;
+pub(crate) use subscription::Subscription;
 pub(crate) use transitions::*;
 pub(crate) use wake::wait_for_work;

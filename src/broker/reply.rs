@@ -16,6 +16,10 @@ impl Parts {
         self.0.len()
     }
 
+    pub(super) fn next(&mut self) -> Option<Value> {
+        self.0.next()
+    }
+
     pub(super) fn integer(&mut self) -> Option<i64> {
         match self.0.next()? {
             Value::Int(n) => Some(n),

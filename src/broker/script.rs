@@ -4,6 +4,8 @@ use super::{BrokerError, Query};
 
 /// Stands in front of every script.
 pub(super) const BASE: &str = include_str!("../../lua/shared/base.lua");
+/// Stands in front of the scripts that end tasks, or look where they stand.
+pub(super) const ENDS: &str = include_str!("../../lua/shared/ends.lua");
 /// Stands in front of the scripts that end leases one by one.
 pub(super) const SETTLE: &str = include_str!("../../lua/shared/settle.lua");
 

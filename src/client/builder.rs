@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bulk::Bulk;
+use super::endings::Endings;
 use super::joiner::Joiner;
 use super::{Client, ClientError};
 use crate::broker::{Endpoint, Keys, Link, Pool};
@@ -82,7 +83,9 @@ impl ClientBuilder {
         let patience = self.connect_timeout + self.command_timeout;
         Ok(Client {
             bulk: Arc::new(Bulk::new(pool, keys.clone())),
-            joiner: Arc::new(Joiner::new(Link::new(endpoint), keys, patience)),
+            endings: Arc::new(Endings::new(endpoint.clone())),
+            joiner: Arc::new(Joiner::new(Link::new(endpoint), keys.clone(), patience)),
+            keys,
             max_payload: self.max_payload,
         })
     }

@@ -24,6 +24,11 @@ impl Bulk {
         Self { pool, keys }
     }
 
+    /// For other short calls.
+    pub(super) fn connection(&self) -> &Pool {
+        &self.pool
+    }
+
     /// One result for each item, in order.
     pub(super) async fn enqueue(
         &self,
@@ -72,8 +77,8 @@ impl Bulk {
             let (batch, after) = rest.split_at(batch_len(rest.iter().map(|(_, item)| item)));
             match enqueue(&self.pool, &queue, batch.iter().map(|(_, item)| item)).await {
                 Ok(answers) => {
-                    for ((place, item), new) in batch.iter().zip(answers) {
-                        results[*place] = Ok(Enqueued::answered(item.id.clone(), new));
+                    for ((place, item), answer) in batch.iter().zip(answers) {
+                        results[*place] = Ok(Enqueued::answered(item, answer));
                     }
                 }
                 Err(error) => {

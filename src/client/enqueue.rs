@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
 use super::{Client, EnqueueError, Enqueued};
-use crate::task::NewTask;
+use crate::task::{NewTask, RetryPolicy, Unique};
 
 /// One task on its way: set options, then `.await` it, or take the future with [`send`](Self::send).
 ///
@@ -16,10 +16,10 @@ pub struct Enqueue {
 }
 
 macro_rules! options {
-    ($($name:ident($($argument:ident: $type:ty)?);)*) => {$(
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("See [`NewTask::", stringify!($name), "`].")]
-        pub fn $name(mut self $(, $argument: $type)?) -> Self {
-            self.task = self.task.$name($($argument)?);
+        pub fn $name(mut self $(, $argument: $type)*) -> Self {
+            self.task = self.task.$name($($argument),*);
             self
         }
     )*};
@@ -35,6 +35,12 @@ impl Enqueue {
         max_retry(retries: u32);
         timeout(timeout: Duration);
         no_timeout();
+        retry_policy(policy: RetryPolicy);
+        deadline(time: SystemTime);
+        start_before(time: SystemTime);
+        retention(retention: Duration);
+        unique(unique: Unique);
+        header(name: impl Into<String>, value: impl Into<String>);
     }
 
     /// Sends it: what `.await` does, as a future for `join!` and `spawn`.

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use super::bulk::Bulk;
+use super::endings::Endings;
 use super::joiner::Joiner;
 use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
-use crate::broker::EnqueueItem;
+use crate::broker::{EnqueueItem, Keys};
 use crate::task::{InvalidTask, NewTask, generate_id};
 
 /// Enqueues tasks. Cheap to clone; clones share their connections, and enqueues that happen at the
@@ -33,6 +34,8 @@ use crate::task::{InvalidTask, NewTask, generate_id};
 pub struct Client {
     pub(super) joiner: Arc<Joiner>,
     pub(super) bulk: Arc<Bulk>,
+    pub(super) endings: Arc<Endings>,
+    pub(super) keys: Keys,
     pub(super) max_payload: usize,
 }
 

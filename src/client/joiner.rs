@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
-use crate::broker::{BrokerError, EnqueueItem, Keys, Link, enqueue, list_queues};
+use crate::broker::{BrokerError, EnqueueAnswer, EnqueueItem, Keys, Link, enqueue, list_queues};
 use crate::defaults;
 
 /// Joins enqueues that happen at the same time: while a script call is on its way, the next ones
@@ -38,7 +38,7 @@ struct State {
 struct Waiting {
     item: EnqueueItem,
     since: Instant,
-    answer: oneshot::Sender<Result<bool, EnqueueError>>,
+    answer: oneshot::Sender<Result<Enqueued, EnqueueError>>,
 }
 
 impl fmt::Debug for Joiner {
@@ -93,7 +93,7 @@ impl Joiner {
             tokio::spawn(sender.run());
         }
         match answered.await {
-            Ok(answer) => answer.map(|new| Enqueued::answered(id, new)),
+            Ok(answer) => answer,
             // The runtime that was sending has shut down.
             Err(_) => Err(EnqueueError::OutcomeUnknown {
                 id,
@@ -148,8 +148,9 @@ impl Joiner {
     async fn send_to(&self, queue: String, batch: Vec<Waiting>) {
         match self.call(&queue, &batch).await {
             Ok(answers) => {
-                for (waiting, new) in batch.into_iter().zip(answers) {
-                    let _ = waiting.answer.send(Ok(new));
+                for (waiting, answer) in batch.into_iter().zip(answers) {
+                    let answer = Enqueued::answered(&waiting.item, answer);
+                    let _ = waiting.answer.send(Ok(answer));
                 }
             }
             Err(error) => {
@@ -162,7 +163,11 @@ impl Joiner {
         }
     }
 
-    async fn call(&self, queue: &str, batch: &[Waiting]) -> Result<Vec<bool>, BrokerError> {
+    async fn call(
+        &self,
+        queue: &str,
+        batch: &[Waiting],
+    ) -> Result<Vec<EnqueueAnswer>, BrokerError> {
         if !self.state().listed.contains(queue) {
             list_queues(&self.link, &self.keys, [queue].iter()).await?;
             self.state().listed.insert(queue.to_owned());

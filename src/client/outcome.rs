@@ -1,11 +1,15 @@
 use thiserror::Error;
 
+use crate::broker::{EnqueueAnswer, EnqueueItem};
+
 /// What became of a task that Redis answered for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Enqueued {
-    /// The task's id.
+    /// The id of the task that now stands for it: its own, or that of the task that was there.
     pub id: String,
+    /// Its queue.
+    pub queue: String,
     /// Whether it is new.
     pub outcome: EnqueueOutcome,
 }
@@ -18,25 +22,32 @@ pub enum EnqueueOutcome {
     New,
     /// A task with this id exists in the queue; nothing was changed.
     Exists,
+    /// Another task has its lock ([`Unique`](crate::Unique)); nothing was changed, and `id` is that
+    /// task's.
+    Duplicate,
+    /// The task that has its lock took its payload and due time; `id` is that task's.
+    Replaced,
 }
 
-/// A task with this id exists in the queue already.
+/// A task with this id, or with this lock, is in the queue already.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a task with id {id} exists already")]
+#[error("task {id} is in the queue already")]
 #[non_exhaustive]
 pub struct AlreadyExists {
-    /// The id.
+    /// The id of the task that is there.
     pub id: String,
 }
 
 impl Enqueued {
-    pub(super) fn answered(id: String, new: bool) -> Self {
-        let outcome = if new {
-            EnqueueOutcome::New
-        } else {
-            EnqueueOutcome::Exists
+    pub(super) fn answered(item: &EnqueueItem, answer: EnqueueAnswer) -> Self {
+        let (id, outcome) = match answer {
+            EnqueueAnswer::New => (item.id.clone(), EnqueueOutcome::New),
+            EnqueueAnswer::Exists => (item.id.clone(), EnqueueOutcome::Exists),
+            EnqueueAnswer::Duplicate { holder } => (holder, EnqueueOutcome::Duplicate),
+            EnqueueAnswer::Replaced { holder } => (holder, EnqueueOutcome::Replaced),
         };
-        Self { id, outcome }
+        let queue = item.options.queue().to_owned();
+        Self { id, queue, outcome }
     }
 
     /// Whether the task was added.

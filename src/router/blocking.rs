@@ -50,14 +50,14 @@ fn thread_name(kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::any::Any;
+    use futures::future::BoxFuture;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Arc, Mutex, Weak};
     use std::time::Duration;
 
     use super::*;
     use crate::router::fixture::{Number, delivery};
-    use crate::router::{Delivery, FailureCause, Router};
+    use crate::router::{Delivery, FailureCause, ProgressError, Router, Slot};
     use crate::task::{RawTask, encode};
 
     const LIMIT: Duration = Duration::from_secs(30);
@@ -117,8 +117,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_that_was_given_up_keeps_its_slot_until_it_returns() {
-        struct Slot(Sender<()>);
-        impl Drop for Slot {
+        struct Freed(Sender<()>);
+        impl Slot for Freed {
+            fn progress(&self, _: String) -> BoxFuture<'_, Result<(), ProgressError>> {
+                unreachable!("the handler notes no progress")
+            }
+        }
+        impl Drop for Freed {
             fn drop(&mut self) {
                 self.0.send(()).unwrap();
             }
@@ -132,10 +137,10 @@ mod tests {
             wait.lock().unwrap().recv().map_err(|e| e.to_string())
         };
         let routes = Router::new().blocking_task(handler).build().unwrap();
-        let slot: Arc<dyn Any + Send + Sync> = Arc::new(Slot(freed_in));
-        let weak: Weak<dyn Any + Send + Sync> = Arc::downgrade(&slot);
+        let slot: Arc<dyn Slot> = Arc::new(Freed(freed_in));
+        let weak: Weak<dyn Slot> = Arc::downgrade(&slot);
         let context = TaskContext::new(Delivery {
-            slot: weak.clone(),
+            slot: Some(weak.clone()),
             ..delivery("number")
         });
         let run = routes.dispatch(context, encode(&Number(1)).unwrap());
@@ -151,9 +156,9 @@ mod tests {
     async fn the_slot_is_free_when_the_outcome_is_there() {
         let router = Router::new().blocking_task(|_: Number| Ok::<_, String>(()));
         let routes = router.build().unwrap();
-        let slot: Arc<dyn Any + Send + Sync> = Arc::new(());
+        let slot: Arc<dyn Slot> = Arc::new(());
         let context = TaskContext::new(Delivery {
-            slot: Arc::downgrade(&slot),
+            slot: Some(Arc::downgrade(&slot)),
             ..delivery("number")
         });
         let outcome = routes.dispatch(context, encode(&Number(1)).unwrap()).await;

@@ -26,6 +26,9 @@ impl Router {
         if !self.fallbacks.is_empty() {
             return Err(RouterError::TwoFallbacks);
         }
+        for kind in self.hooks.keys() {
+            check_kind(kind)?;
+        }
         if routes.is_empty() && fallback.is_none() {
             return Err(RouterError::NoHandler);
         }
@@ -34,6 +37,7 @@ impl Router {
             fallback,
             states: Arc::new(self.states),
             middleware: self.middleware,
+            hooks: self.hooks,
         }))
     }
 }

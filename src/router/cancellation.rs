@@ -9,6 +9,8 @@ use tokio_util::sync::CancellationToken;
 pub enum CancelReason {
     /// The attempt ran for as long as it may.
     Timeout,
+    /// The task's deadline has come.
+    Deadline,
     /// The lease is another server's, or nobody's: whatever this attempt does now may be done twice.
     LeaseLost,
     /// The server stops, and its grace is over.
@@ -21,6 +23,7 @@ impl fmt::Display for CancelReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Timeout => "the attempt ran out of time",
+            Self::Deadline => "the task's deadline has come",
             Self::LeaseLost => "the lease was lost",
             Self::Shutdown => "the server stops",
             Self::Requested => "it was asked for",

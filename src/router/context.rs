@@ -1,14 +1,16 @@
-use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use super::cut::cut;
 use super::state::States;
-use super::{CancelReason, Cancellation};
+use super::{CancelReason, Cancellation, ProgressError, Slot};
+
+/// The longest note of a progress, in bytes.
+const MAX_NOTE: usize = 1024;
 
 /// What the server knows of a task that it is about to run.
-#[derive(Debug)]
 pub(crate) struct Delivery {
     pub id: String,
     pub kind: String,
@@ -19,9 +21,22 @@ pub(crate) struct Delivery {
     pub server_id: Arc<str>,
     pub deadline: Option<Instant>,
     pub cancellation: Cancellation,
+    pub headers: Vec<(String, String)>,
     /// Held by the thread of a blocking handler for as long as it runs, so that the server sees
-    /// that a handler which it has given up still takes up its place.
-    pub slot: Weak<dyn Any + Send + Sync>,
+    /// that a handler which it has given up still takes up its place. `None`: no server runs it.
+    pub slot: Option<Weak<dyn Slot>>,
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Delivery")
+            .field("id", &self.id)
+            .field("kind", &self.kind)
+            .field("queue", &self.queue)
+            .field("retried", &self.retried)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The attempt that is running: which task it is, and whether it is to end.
@@ -140,9 +155,39 @@ impl TaskContext {
         self.0.delivery.cancellation.token().child_token()
     }
 
+    /// The header of this name, if the task was enqueued with one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers();
+        headers.find_map(|(known, value)| (known == name).then_some(value))
+    }
+
+    /// The task's headers: name and value.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .delivery
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Notes how far the handler has come, for whoever looks at the task: `done` of `total`, and a
+    /// few words (cut at 1 KiB). One round trip to Redis: call it some times a second at most.
+    ///
+    /// # Errors
+    /// The attempt is over or its lease was lost; or Redis could not be told, which need not stop the
+    /// handler.
+    pub async fn progress(&self, done: u64, total: u64, note: &str) -> Result<(), ProgressError> {
+        let Some(slot) = &self.0.delivery.slot else {
+            return Ok(());
+        };
+        let slot = slot.upgrade().ok_or(ProgressError::Ended)?;
+        let note = cut(note, MAX_NOTE);
+        slot.progress(format!("{done}/{total} {note}")).await
+    }
+
     /// Keeps the server's slot taken until it is dropped. `None` if nobody counts.
-    pub(super) fn slot(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.0.delivery.slot.upgrade()
+    pub(super) fn slot(&self) -> Option<Arc<dyn Slot>> {
+        self.0.delivery.slot.as_ref()?.upgrade()
     }
 
     /// The first router that takes the task gives it its states.

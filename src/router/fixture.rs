@@ -1,6 +1,6 @@
 //! What the tests of this folder share.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,8 @@ pub(super) fn delivery(kind: &str) -> Delivery {
         server_id: "server".into(),
         deadline: None,
         cancellation: Cancellation::new(),
-        slot: Weak::<()>::new(),
+        headers: Vec::new(),
+        slot: None,
     }
 }
 

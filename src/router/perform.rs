@@ -1,4 +1,3 @@
-use std::sync::Weak;
 use std::time::Instant;
 
 use super::{Cancellation, Delivery, Outcome, Router, TaskContext};
@@ -70,6 +69,7 @@ fn context(kind: String, options: TaskOptions) -> TaskContext {
             Timeout::Never => None,
         },
         cancellation: Cancellation::new(),
-        slot: Weak::<()>::new(),
+        headers: options.headers,
+        slot: None,
     })
 }

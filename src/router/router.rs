@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -6,7 +7,9 @@ use futures::FutureExt;
 use super::middleware::{Middleware, Next};
 use super::route::{Route, raw, typed};
 use super::state::States;
-use super::{Arguments, Handler, HandlerFuture, HandlerResult, Outcome, TaskContext};
+use super::{
+    Arguments, DeadLetterHook, Handler, HandlerFuture, HandlerResult, Outcome, TaskContext,
+};
 use crate::task::{RawTask, Task};
 
 /// The handlers of a worker, found by the kind of a task.
@@ -42,6 +45,7 @@ pub struct Router {
     pub(super) fallbacks: Vec<Route>,
     pub(super) states: States,
     pub(super) middleware: Vec<Arc<Middleware>>,
+    pub(super) hooks: HashMap<String, Arc<DeadLetterHook>>,
 }
 
 impl Router {

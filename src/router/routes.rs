@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::middleware::{Middleware, Next};
 use super::route::Route;
 use super::state::States;
-use super::{Failure, Outcome, TaskContext};
+use super::{DeadLetterHook, Failure, Outcome, TaskContext};
 
 /// A router that has been checked: what a server runs tasks with. Cheap to clone.
 #[derive(Clone)]
@@ -18,6 +18,7 @@ pub(super) struct Inner {
     pub(super) fallback: Option<Route>,
     pub(super) states: Arc<States>,
     pub(super) middleware: Vec<Arc<Middleware>>,
+    pub(super) hooks: HashMap<String, Arc<DeadLetterHook>>,
 }
 
 impl Routes {
@@ -60,6 +61,16 @@ impl Routes {
             Some(route) => (route.run)(context, payload),
             None => Err(Failure::unknown_kind(context.kind())),
         }
+    }
+
+    /// The dead-letter hook of a kind.
+    pub(crate) fn hook(&self, kind: &str) -> Option<&Arc<DeadLetterHook>> {
+        self.0.hooks.get(kind)
+    }
+
+    /// The kinds that have a dead-letter hook.
+    pub(crate) fn hooked_kinds(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.hooks.keys().map(String::as_str)
     }
 
     fn route(&self, kind: &str) -> Option<&Route> {

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
-use super::config::{Config, UnknownKind};
+use super::config::{Config, LostLeases, UnknownKind};
 use super::connections::Connections;
 use super::queues::{Queues, ServedQueue};
 use super::shared::Shared;
 use super::{Event, FailedAttempt, Server, default_retry_delay};
-use crate::broker::{BrokerError, Endpoint, Keys, Queue, RedisFinding, check_redis};
+use crate::broker::{
+    BrokerError, Endpoint, Keys, Queue, RedisFinding, check_redis, register_hooks,
+};
 use crate::defaults;
 use crate::router::{Router, RouterError};
 use crate::task::{NameError, check_prefix, check_queue, generate_id};
@@ -95,7 +97,11 @@ impl Default for ServerBuilder {
                 shutdown_grace: defaults::SHUTDOWN_GRACE,
                 cancel_grace: defaults::CANCEL_GRACE,
                 max_lost: defaults::MAX_LOST,
+                lost_leases: LostLeases::default(),
                 unknown_kind: UnknownKind::default(),
+                archive_tasks: defaults::ARCHIVE_TASKS,
+                archive_age: defaults::ARCHIVE_AGE,
+                sweep_interval: defaults::SWEEP,
                 retry_delay: Arc::new(|attempt| default_retry_delay(attempt.retried)),
                 is_failure: Arc::new(|_| true),
                 observer: None,
@@ -171,6 +177,26 @@ impl ServerBuilder {
     /// How many leases in a row a task may lose before it is archived. Default: 3.
     pub fn max_lost_leases(mut self, leases: u32) -> Self {
         self.config.max_lost = leases;
+        self
+    }
+
+    /// What a lost lease costs its task. Default: it counts as a failed try.
+    pub fn lost_leases(mut self, policy: LostLeases) -> Self {
+        self.config.lost_leases = policy;
+        self
+    }
+
+    /// How many archived tasks a queue keeps, and for how long. Default: 10,000 tasks and 90 days.
+    pub fn archive_limits(mut self, tasks: usize, age: Duration) -> Self {
+        self.config.archive_tasks = tasks;
+        self.config.archive_age = age;
+        self
+    }
+
+    /// How often completed tasks past their retention and what the archive has too much are removed.
+    /// Default: 10 s.
+    pub fn sweep_interval(mut self, interval: Duration) -> Self {
+        self.config.sweep_interval = interval;
         self
     }
 
@@ -257,6 +283,9 @@ impl ServerBuilder {
             }
             tracing::warn!("{finding}");
         }
+        for queue in queues.iter().filter(|_| routes.hooked_kinds().len() > 0) {
+            register_hooks(&connections.claim, queue, routes.hooked_kinds()).await?;
+        }
         let slots = Arc::new(Semaphore::new(self.config.concurrency));
         Ok(Server {
             shared: Arc::new(Shared {
@@ -270,6 +299,7 @@ impl ServerBuilder {
                 slots,
                 running: Default::default(),
                 due: Default::default(),
+                hooks_owed: Default::default(),
                 counters: Default::default(),
                 vitals: Default::default(),
                 log_limit: Default::default(),
@@ -314,6 +344,7 @@ impl ServerBuilder {
         let durations = [
             ("heartbeat", config.heartbeat),
             ("scan_interval", config.scan),
+            ("sweep_interval", config.sweep_interval),
             ("connect_timeout", self.connect_timeout),
             ("command_timeout", self.command_timeout),
         ];

@@ -21,6 +21,17 @@ pub enum UnknownKind {
     Archive,
 }
 
+/// What a lost lease costs its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LostLeases {
+    /// It counts as a failed try, because a task may be what kills its servers.
+    #[default]
+    CountAsFailure,
+    /// It spends no retry. The limit of lost leases in a row still holds.
+    Redeliver,
+}
+
 /// A server's settings, checked.
 #[derive(Clone)]
 pub(super) struct Config {
@@ -33,7 +44,11 @@ pub(super) struct Config {
     pub(super) shutdown_grace: Duration,
     pub(super) cancel_grace: Duration,
     pub(super) max_lost: u32,
+    pub(super) lost_leases: LostLeases,
     pub(super) unknown_kind: UnknownKind,
+    pub(super) archive_tasks: usize,
+    pub(super) archive_age: Duration,
+    pub(super) sweep_interval: Duration,
     pub(super) retry_delay: RetryDelayFn,
     pub(super) is_failure: IsFailureFn,
     pub(super) observer: Option<ObserverFn>,

@@ -14,6 +14,8 @@ pub(super) struct Connections {
     /// Used on the heartbeat's own thread only.
     pub(super) heartbeat: Link,
     pub(super) pool: Pool,
+    /// For the control channel.
+    pub(super) endpoint: Arc<Endpoint>,
 }
 
 impl Connections {
@@ -24,8 +26,9 @@ impl Connections {
             claim: Link::new(endpoint.clone()),
             wake: Link::with_response_timeout(endpoint.clone(), BLOCK + Duration::from_secs(1)),
             settle: Link::new(endpoint.clone()),
-            heartbeat: Link::new(endpoint),
+            heartbeat: Link::new(endpoint.clone()),
             pool,
+            endpoint,
         })
     }
 }

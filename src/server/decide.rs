@@ -1,12 +1,13 @@
 use std::time::Duration;
 
 use super::config::UnknownKind;
-use super::settlement::{Completion, End};
+use super::settlement::End;
 use super::shared::Shared;
 use super::{Event, FailedAttempt, default_retry_delay};
-use crate::broker::{Archival, ArchiveReason, Deferral, LeasedId, Retrial};
-use crate::defaults::UNKNOWN_KIND_DELAY;
+use crate::broker::{Archival, ArchiveReason, Completion, Deferral, LeasedId, Retrial};
+use crate::defaults::{MAX_RESULT, UNKNOWN_KIND_DELAY};
 use crate::router::{Failure, FailureCause, Outcome, Verdict};
+use crate::task::RetryPolicy;
 
 /// The task of a run, as far as its end depends on it.
 pub(super) struct Tried<'a> {
@@ -15,14 +16,40 @@ pub(super) struct Tried<'a> {
     pub(super) queue: &'a str,
     pub(super) retried: u32,
     pub(super) max_retry: u32,
+    pub(super) policy: Option<&'a RetryPolicy>,
+    pub(super) keeps_result: bool,
+    pub(super) has_end_effects: bool,
 }
 
 /// How a run ends, by what its handler answered.
 pub(super) fn after_outcome(shared: &Shared, tried: &Tried<'_>, outcome: Outcome) -> End {
     match outcome {
-        Outcome::Completed(_) => End::Complete(Completion(tried.leased.clone())),
+        Outcome::Completed(result) => completed(shared, tried, result),
         Outcome::Failed(failure) => after_failure(shared, tried, &failure),
     }
+}
+
+fn completed(shared: &Shared, tried: &Tried<'_>, result: Option<Vec<u8>>) -> End {
+    let result = result.filter(|_| tried.keeps_result);
+    match &result {
+        // Trying again would repeat what the handler did.
+        Some(bytes) if bytes.len() > MAX_RESULT => {
+            let error = format!(
+                "the result has {} bytes and the cap is {MAX_RESULT}",
+                bytes.len()
+            );
+            archived(shared, tried, ArchiveReason::Skipped, error)
+        }
+        _ => gone(tried, result),
+    }
+}
+
+fn gone(tried: &Tried<'_>, result: Option<Vec<u8>>) -> End {
+    End::Complete(Completion {
+        task: tried.leased.clone(),
+        has_end_effects: tried.has_end_effects,
+        result,
+    })
 }
 
 fn after_failure(shared: &Shared, tried: &Tried<'_>, failure: &Failure) -> End {
@@ -31,7 +58,7 @@ fn after_failure(shared: &Shared, tried: &Tried<'_>, failure: &Failure) -> End {
     }
     let error = failure.text();
     match failure.verdict() {
-        Verdict::Revoke => End::Complete(Completion(tried.leased.clone())),
+        Verdict::Revoke => gone(tried, None),
         Verdict::Snooze(delay) => deferred(tried, delay, true),
         Verdict::SkipRetry => {
             let reason = match failure.cause() {
@@ -129,8 +156,11 @@ pub(super) fn report_archived(
     });
 }
 
-/// What the server's function says, or the default formula.
+/// What the task's own policy says, or the server's function, or the default formula.
 pub(super) fn retry_delay(shared: &Shared, tried: &Tried<'_>, error: &str) -> Duration {
+    if let Some(policy) = tried.policy {
+        return policy.delay(tried.retried);
+    }
     let attempt = FailedAttempt {
         id: &tried.leased.id,
         kind: tried.kind,

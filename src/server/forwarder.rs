@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::connections::Connections;
 use super::patience::Patience;
 use super::shared::Shared;
-use crate::broker::{BrokerError, Queue, promote};
+use crate::broker::{BrokerError, Queue, expire, promote};
 
 /// When each queue's next scheduled or retried task is due, as far as this server has heard.
 #[derive(Default)]
@@ -89,6 +89,9 @@ impl Forwarder {
                 "promoted due tasks"
             );
             self.shared.malformed(&queue.name, &promoted.malformed);
+            if promoted.deadlines_passed {
+                self.expire(queue).await?;
+            }
             if promoted.more {
                 continue;
             }
@@ -99,6 +102,22 @@ impl Forwarder {
                     .hint(queue, due_in.max(Duration::from_millis(1)));
             }
             return Ok(());
+        }
+    }
+
+    /// Archives what is past its deadline, also while the queue is paused.
+    async fn expire(&self, queue: &Queue) -> Result<(), BrokerError> {
+        loop {
+            let expired = expire(&self.connections.pool, queue).await?;
+            self.shared.malformed(&queue.name, &expired.malformed);
+            self.shared.counters.archived.add(expired.archived.len());
+            if !expired.archived.is_empty() {
+                tracing::info!(queue = &*queue.name, tasks = ?expired.archived, "archived tasks past their deadline");
+                self.shared.hooks_owed.notify();
+            }
+            if !expired.more {
+                return Ok(());
+            }
         }
     }
 }

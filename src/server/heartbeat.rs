@@ -7,8 +7,12 @@ use super::Event;
 use super::connections::Connections;
 use super::patience::Patience;
 use super::shared::Shared;
-use crate::broker::{BrokerError, Queue, Settled, announce, extend, list_queues, publish, retire};
+use crate::broker::{
+    BrokerError, LeaseHolder, Queue, Settled, Subscription, announce, extend, list_queues, publish,
+    register_hooks, retire,
+};
 use crate::defaults::SCRIPT_TASKS;
+use crate::router::CancelReason;
 
 /// How many running tasks a server's record names.
 const TASKS_SHOWN: usize = 100;
@@ -43,6 +47,7 @@ impl Heartbeat {
             () = self.stop.cancelled() => {}
             () = self.beat_forever() => {}
             () = self.watch_runtime() => {}
+            () = self.hear_cancels() => {}
         }
         let farewell = retire(
             &self.connections.heartbeat,
@@ -82,6 +87,11 @@ impl Heartbeat {
         publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
         announce(link, &shared.keys, &shared.id, lives).await?;
         let queues = shared.queues.now();
+        if shared.routes.hooked_kinds().len() > 0 {
+            for served in queues.iter() {
+                register_hooks(link, &served.queue, shared.routes.hooked_kinds()).await?;
+            }
+        }
         if !queues.is_empty() {
             let names = queues.iter().map(|served| &served.queue.name);
             match list_queues(link, &shared.keys, names).await {
@@ -106,10 +116,16 @@ impl Heartbeat {
                 )
                 .await?;
                 for ((number, _), answer) in runs.iter().zip(answers) {
-                    if answer != Settled::Done
-                        && let Some(run) = shared.running.lost(*number)
-                    {
-                        self.lease_lost(&queue, &run.leased.id);
+                    match answer {
+                        Settled::Done => {}
+                        Settled::Cancelled => {
+                            shared.running.cancel(*number, CancelReason::Requested)
+                        }
+                        Settled::Gone | Settled::Stale => {
+                            if let Some(run) = shared.running.lost(*number) {
+                                self.lease_lost(&queue, &run.leased.id);
+                            }
+                        }
                     }
                 }
             }
@@ -166,6 +182,32 @@ impl Heartbeat {
             ("running", running.len().to_string()),
             ("tasks", tasks.collect::<Vec<_>>().join("\n")),
         ]
+    }
+
+    /// Cancels handlers when somebody asks for it. A message that is missed is found out by the next
+    /// heartbeat.
+    async fn hear_cancels(&self) {
+        let mut patience = Patience::new("control channel");
+        let channel = self.shared.keys.control(&self.shared.id);
+        loop {
+            match Subscription::open(&self.connections.endpoint, &channel).await {
+                Ok(mut messages) => {
+                    patience.worked(&self.shared);
+                    while let Some(message) = messages.next().await {
+                        if let Some((number, id)) = message.split_once(' ') {
+                            let holder = LeaseHolder::parse(number, &self.shared.id);
+                            self.shared
+                                .running
+                                .cancel_leased(id, &holder, CancelReason::Requested);
+                        }
+                    }
+                    let ended =
+                        BrokerError::Disconnected("the control channel's connection ended".into());
+                    patience.wait(&self.shared, &ended).await;
+                }
+                Err(error) => patience.wait(&self.shared, &error).await,
+            }
+        }
     }
 
     /// Says so when the handlers' runtime stands still.

@@ -1,6 +1,7 @@
 //! The worker: claims tasks, runs their handlers, settles them, and takes back the tasks of servers
 //! that died. One file per component; `server.rs` starts and stops them.
 
+mod attempt;
 mod builder;
 mod claimer;
 mod config;
@@ -13,9 +14,12 @@ mod forwarder;
 mod handle;
 mod health;
 mod heartbeat;
+mod hooks;
+mod janitor;
 mod log_limit;
 mod patience;
 mod phase;
+mod place;
 mod queues;
 mod recoverer;
 mod report;
@@ -30,7 +34,7 @@ mod signals;
 mod stats;
 
 pub use builder::{BuildError, ServerBuilder};
-pub use config::UnknownKind;
+pub use config::{LostLeases, UnknownKind};
 pub use event::Event;
 pub use failed_attempt::FailedAttempt;
 pub use handle::{QueueError, ServerHandle};

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::config::LostLeases;
 use super::connections::Connections;
 use super::decide::{self, Tried};
 use super::patience::Patience;
@@ -68,6 +69,9 @@ impl Recoverer {
         if !found.grace_left.is_zero() {
             tracing::debug!(queue = &*queue.name, grace = ?found.grace_left, "after an outage no lease is taken yet");
         }
+        if found.hook_owed {
+            self.shared.hooks_owed.notify();
+        }
         let plan = self.plan(queue, &found.lost);
         let by = By::Recoverer {
             skew: config.clock_skew,
@@ -105,15 +109,16 @@ impl Recoverer {
         Ok(if recovered > 0 { found.lost.len() } else { 0 })
     }
 
-    /// A lost lease is a failed try. The first in a row is repeated at once, because the server and
+    /// A lost lease is a failed try, unless the server says otherwise. The first in a row is repeated at once, because the server and
     /// not the task is the likely cause; then after the retry delay; too many in a row are given up.
     fn plan(&self, queue: &Queue, lost: &[LostLease]) -> Plan {
         let mut plan = Plan::default();
+        let spends_retry = self.shared.config.lost_leases == LostLeases::CountAsFailure;
         for lease in lost {
             let in_a_row = lease.lost_before.saturating_add(1);
             let reason = if in_a_row >= self.shared.config.max_lost {
                 Some(ArchiveReason::LeaseExpired)
-            } else if lease.retried >= lease.max_retry {
+            } else if spends_retry && lease.retried >= lease.max_retry {
                 Some(ArchiveReason::RetriesExhausted)
             } else {
                 None
@@ -132,7 +137,7 @@ impl Recoverer {
                         0 => Duration::ZERO,
                         _ => decide::retry_delay(&self.shared, &tried(queue, lease), &error),
                     },
-                    spends_retry: true,
+                    spends_retry,
                     lost: Some(in_a_row),
                     error,
                 }),
@@ -149,5 +154,8 @@ fn tried<'a>(queue: &'a Queue, lease: &'a LostLease) -> Tried<'a> {
         queue: &queue.name,
         retried: lease.retried,
         max_retry: lease.max_retry,
+        policy: lease.policy.as_ref(),
+        keeps_result: false,
+        has_end_effects: false,
     }
 }

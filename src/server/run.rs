@@ -13,6 +13,8 @@ use super::connections::Connections;
 use super::executor::Executor;
 use super::forwarder::Forwarder;
 use super::heartbeat::Heartbeat;
+use super::hooks::Hooks;
+use super::janitor::Janitor;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
 use super::settler::Settler;
@@ -128,6 +130,8 @@ struct Parts {
     others: JoinSet<()>,
     runs: TaskTracker,
     close_settler: CancellationToken,
+    hooks: JoinSet<()>,
+    stop_hooks: CancellationToken,
     stop_heartbeat: CancellationToken,
     heartbeat_ended: oneshot::Receiver<()>,
 }
@@ -146,7 +150,7 @@ impl Parts {
 
         // What ended and is not settled is bounded by this and the slots.
         let (sender, settlements) = mpsc::channel(shared.config.concurrency.max(256));
-        let executor = Executor::new(shared.clone(), sender);
+        let executor = Executor::new(shared.clone(), connections.clone(), sender);
         let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
@@ -154,6 +158,8 @@ impl Parts {
             others: JoinSet::new(),
             runs,
             close_settler: CancellationToken::new(),
+            hooks: JoinSet::new(),
+            stop_hooks: CancellationToken::new(),
             stop_heartbeat,
             heartbeat_ended,
             shared: shared.clone(),
@@ -175,9 +181,20 @@ impl Parts {
         parts.others.spawn(forwarder.run());
         let recoverer = Recoverer {
             shared: shared.clone(),
-            connections,
+            connections: connections.clone(),
         };
         parts.others.spawn(recoverer.run());
+        let janitor = Janitor {
+            shared: shared.clone(),
+            connections: connections.clone(),
+        };
+        parts.others.spawn(janitor.run());
+        let hooks = Hooks {
+            shared: shared.clone(),
+            connections,
+            stop: parts.stop_hooks.clone(),
+        };
+        parts.hooks.spawn(hooks.run());
         parts.others.spawn(show_that_the_runtime_runs(shared));
         Ok(parts)
     }
@@ -206,6 +223,9 @@ impl Parts {
         self.close_settler.cancel();
         let _ = tokio::time::timeout(LAST_SETTLES, self.settler.join_next()).await;
 
+        // Cut off, and given back: their own limit is shorter.
+        self.stop_hooks.cancel();
+        let _ = tokio::time::timeout(MARGIN, self.hooks.join_next()).await;
         self.others.shutdown().await;
         self.stop_heartbeat.cancel();
         // Its last words have a limit of their own.

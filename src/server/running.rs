@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::broker::{LeasedId, Queue};
+use crate::broker::{LeaseHolder, LeasedId, Queue};
 use crate::router::{CancelReason, Cancellation};
 
 /// The tasks whose leases this server holds: from the claim until the settle is answered, or until
@@ -73,6 +73,22 @@ impl Running {
         let run = tasks.by_number.remove(&number)?;
         run.cancellation.cancel(CancelReason::LeaseLost);
         Some(run)
+    }
+
+    /// Cancels a run, which stays this server's.
+    pub(super) fn cancel(&self, number: RunNumber, reason: CancelReason) {
+        if let Some(run) = self.tasks().by_number.get(&number) {
+            run.cancellation.cancel(reason);
+        }
+    }
+
+    /// Cancels the run of a task under a lease.
+    pub(super) fn cancel_leased(&self, id: &str, holder: &LeaseHolder, reason: CancelReason) {
+        let tasks = self.tasks();
+        let mut runs = tasks.by_number.values();
+        if let Some(run) = runs.find(|run| *run.leased.id == *id && run.leased.holder == *holder) {
+            run.cancellation.cancel(reason);
+        }
     }
 
     /// The runs whose leases are to be extended now, by queue.

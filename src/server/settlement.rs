@@ -1,8 +1,8 @@
 use super::running::RunNumber;
 use super::stats::{Counter, Counters};
 use crate::broker::{
-    Archival, BrokerError, By, Deferral, LeasedId, Link, Queue, Releasal, Retrial, Settled,
-    archive, complete, defer, release, retry,
+    Archival, BrokerError, By, Completion, Deferral, LeasedId, Link, Queue, Releasal, Retrial,
+    Settled, archive, complete, defer, release, retry,
 };
 
 /// The end of a run, on its way to Redis.
@@ -24,15 +24,15 @@ pub(super) enum End {
     Release(Releasal),
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct Completion(pub(super) LeasedId);
-
 /// What one way to end has of its own.
 pub(super) trait Ending: Clone {
     fn task(&self) -> &LeasedId;
 
     /// Where tasks that ended so are counted.
     fn counter(counters: &Counters) -> &Counter;
+
+    /// Whether its dead-letter hook may be owed now.
+    const MAY_OWE_HOOK: bool = false;
 
     /// Until the task is due again.
     fn due_in(&self) -> Option<std::time::Duration> {
@@ -44,7 +44,7 @@ pub(super) trait Ending: Clone {
 
 impl Ending for Completion {
     fn task(&self) -> &LeasedId {
-        &self.0
+        &self.task
     }
 
     fn counter(counters: &Counters) -> &Counter {
@@ -52,11 +52,14 @@ impl Ending for Completion {
     }
 
     async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {
-        complete(link, queue, tasks.iter().map(|completion| &completion.0)).await
+        complete(link, queue, tasks).await
     }
 }
 
 impl Ending for Retrial {
+    // A retry that would come after its deadline is archived.
+    const MAY_OWE_HOOK: bool = true;
+
     fn task(&self) -> &LeasedId {
         &self.task
     }
@@ -75,6 +78,8 @@ impl Ending for Retrial {
 }
 
 impl Ending for Archival {
+    const MAY_OWE_HOOK: bool = true;
+
     fn task(&self) -> &LeasedId {
         &self.task
     }

@@ -9,10 +9,10 @@ use super::Event;
 use super::connections::Connections;
 use super::patience::Patience;
 use super::running::RunNumber;
-use super::settlement::{Completion, End, Ending, Settlement};
+use super::settlement::{End, Ending, Settlement};
 use super::shared::Shared;
 use crate::broker::{
-    Archival, BrokerError, Deferral, Fault, Link, Queue, Releasal, Retrial, Settled,
+    Archival, BrokerError, Completion, Deferral, Fault, Link, Queue, Releasal, Retrial, Settled,
 };
 use crate::defaults::SCRIPT_TASKS;
 
@@ -162,6 +162,9 @@ fn answered<T: Ending>(
     repeats: bool,
 ) {
     shared.running.remove(batch.runs.iter().copied());
+    if T::MAY_OWE_HOOK {
+        shared.hooks_owed.notify();
+    }
     for (task, answer) in batch.tasks.iter().zip(answers) {
         match answer {
             Settled::Done => {
@@ -172,7 +175,7 @@ fn answered<T: Ending>(
             }
             // The call before this one did it; only its answer was lost.
             Settled::Gone if repeats => T::counter(&shared.counters).add(1),
-            Settled::Gone | Settled::Stale => {
+            Settled::Gone | Settled::Stale | Settled::Cancelled => {
                 if let Some(suppressed) = shared.log_limit.pass() {
                     tracing::warn!(
                         task.id = &*task.task().id,

@@ -7,6 +7,7 @@ use super::Event;
 use super::config::Config;
 use super::forwarder::DueTimes;
 use super::health::Vitals;
+use super::hooks::HooksOwed;
 use super::log_limit::LogLimit;
 use super::phase::{Phase, Phases};
 use super::queues::Queues;
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     pub(super) slots: Arc<Semaphore>,
     pub(super) running: Running,
     pub(super) due: DueTimes,
+    pub(super) hooks_owed: HooksOwed,
     pub(super) counters: Counters,
     pub(super) vitals: Vitals,
     pub(super) log_limit: LogLimit,

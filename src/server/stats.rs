@@ -43,6 +43,12 @@ stats! {
     settles_refused,
     /// Handlers that did not return when cancelled and still hold their slots.
     leaked,
+    /// Completed and archived tasks removed at the end of their time.
+    swept,
+    /// Dead-letter hooks that ran to their end.
+    hooks_run,
+    /// Dead-letter hooks that were tried for too long, or whose task went.
+    hooks_dropped,
     /// Panics in handlers and other functions of the user's.
     panics,
 }

@@ -2,8 +2,8 @@ use std::error::Error as StdError;
 
 use thiserror::Error;
 
-use super::NameError;
-use crate::defaults::{MAX_DEPTH, MAX_PRIORITY};
+use super::{NameError, PolicyProblem};
+use crate::defaults::{MAX_DEPTH, MAX_HEADERS, MAX_PRIORITY};
 
 /// A payload that cannot be packed or unpacked.
 #[derive(Debug, Error)]
@@ -51,7 +51,18 @@ pub enum InvalidTask {
         "timeout {0:?} cannot be used: give at least 1 ms and at most 100 years, or no_timeout()"
     )]
     Timeout(std::time::Duration),
-    /// Its due time is too far away to be stored.
-    #[error("the due time cannot be used: give one between 1970 and 100 years from now")]
-    Due,
+    /// A time or span is out of the range that can be stored.
+    #[error("the {0} cannot be used: give one between 1970 and 100 years from now")]
+    Time(&'static str),
+    /// Its retry policy makes no sense.
+    #[error("the retry policy cannot be used: {0}")]
+    Policy(PolicyProblem),
+    /// Its lock makes no sense.
+    #[error("a lock for a time must last at least 1 ms")]
+    ZeroLock,
+    /// Its headers are too large.
+    #[error(
+        "the headers have {0} bytes and the cap is {MAX_HEADERS}: put large values into the payload"
+    )]
+    Headers(usize),
 }

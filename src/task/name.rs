@@ -7,7 +7,7 @@ use crate::defaults::MAX_NAME;
 #[error("{what} {name:?} {problem}")]
 #[non_exhaustive]
 pub struct NameError {
-    /// What was named: `queue`, `kind`, `id` or `prefix`.
+    /// What was named: `queue`, `kind`, `id`, `prefix`, `lock key` or `header`.
     pub what: &'static str,
     /// The name as given, cut at 64 characters.
     pub name: String,
@@ -44,6 +44,14 @@ pub(crate) fn check_kind(name: &str) -> Result<(), NameError> {
 
 pub(crate) fn check_id(name: &str) -> Result<(), NameError> {
     check("id", name, |c| matches!(c, '{' | '}'))
+}
+
+pub(crate) fn check_lock_key(name: &str) -> Result<(), NameError> {
+    check("lock key", name, |c| matches!(c, '{' | '}'))
+}
+
+pub(crate) fn check_header(name: &str) -> Result<(), NameError> {
+    check("header", name, |_| false)
 }
 
 fn check(what: &'static str, name: &str, special: fn(char) -> bool) -> Result<(), NameError> {

@@ -1,7 +1,9 @@
 use std::time::{Duration, SystemTime};
 
 use super::options::Timeout;
-use super::{Due, InvalidTask, PayloadError, Task, TaskOptions, check_kind, encode};
+use super::{
+    Due, InvalidTask, PayloadError, RetryPolicy, Task, TaskOptions, Unique, check_kind, encode,
+};
 
 /// A task with its options, ready to be enqueued.
 ///
@@ -82,6 +84,52 @@ impl NewTask {
     pub fn no_timeout(mut self) -> Self {
         self.options.timeout = Some(Timeout::Never);
         self
+    }
+
+    /// How long it waits after its failures. Default: what the server says.
+    pub fn retry_policy(mut self, policy: RetryPolicy) -> Self {
+        self.options.policy = Some(policy);
+        self
+    }
+
+    /// The time after which it is of no use: a task that waits is archived then, a running one is
+    /// cancelled, and one whose retry would come later is archived at once. To the millisecond.
+    /// Default: none.
+    pub fn deadline(mut self, time: SystemTime) -> Self {
+        self.options.deadline = Some(time);
+        self
+    }
+
+    /// A task that has not started by this time is archived. Default: none.
+    pub fn start_before(mut self, time: SystemTime) -> Self {
+        self.options.start_before = Some(time);
+        self
+    }
+
+    /// How long the completed task and its result are kept. Default: zero, not at all.
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.options.retention = retention;
+        self
+    }
+
+    /// Lets only one task with the same key into the queue. Default: none.
+    pub fn unique(mut self, unique: Unique) -> Self {
+        self.options.unique = Some(unique);
+        self
+    }
+
+    /// A text that travels with the task, such as a trace id; one more with the same name replaces
+    /// it. All names and values together have at most 16 KiB.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let name = name.into();
+        self.options.headers.retain(|(known, _)| *known != name);
+        self.options.headers.push((name, value.into()));
+        self
+    }
+
+    /// The packed payload alone.
+    pub(crate) fn into_payload(self) -> Result<Vec<u8>, PayloadError> {
+        self.payload
     }
 
     /// Everything checked: the kind, the payload and the options, or the first thing that is wrong.

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::InvalidTask;
+use super::{InvalidTask, RetryPolicy, Unique, check_lock_key};
 use crate::defaults;
 
 /// Longer spans are surely a mistake, and would lose precision as a sorted set's score.
@@ -33,6 +33,12 @@ pub(crate) struct TaskOptions {
     pub priority: u8,
     pub max_retry: Option<u32>,
     pub timeout: Option<Timeout>,
+    pub policy: Option<RetryPolicy>,
+    pub deadline: Option<SystemTime>,
+    pub start_before: Option<SystemTime>,
+    pub retention: Duration,
+    pub unique: Option<Unique>,
+    pub headers: Vec<(String, String)>,
 }
 
 impl TaskOptions {
@@ -53,12 +59,55 @@ impl TaskOptions {
         {
             return Err(InvalidTask::Timeout(timeout));
         }
-        match self.due {
-            Due::After(delay) if delay > FAR => Err(InvalidTask::Due),
-            Due::At(time) if time > SystemTime::now() + FAR || time < UNIX_EPOCH => {
-                Err(InvalidTask::Due)
-            }
-            _ => Ok(()),
+        let times = [self.deadline, self.start_before];
+        let spans = [
+            self.retention,
+            self.unique
+                .as_ref()
+                .map_or(Duration::ZERO, Unique::longest_span),
+        ];
+        let due_fits = match self.due {
+            Due::Now => true,
+            Due::After(delay) => delay <= FAR,
+            Due::At(time) => fits(time),
+        };
+        if !due_fits {
+            return Err(InvalidTask::Time("due time"));
         }
+        if !times.into_iter().flatten().all(fits) {
+            return Err(InvalidTask::Time("deadline"));
+        }
+        if spans.into_iter().any(|span| span > FAR) {
+            return Err(InvalidTask::Time("retention or lock time"));
+        }
+        if let Some(policy) = &self.policy {
+            policy.check()?;
+        }
+        if let Some(unique) = &self.unique {
+            if let Some(key) = unique.key_text() {
+                check_lock_key(key)?;
+            }
+            unique.check()?;
+        }
+        self.check_headers()
     }
+
+    fn check_headers(&self) -> Result<(), InvalidTask> {
+        for (name, _) in &self.headers {
+            super::check_header(name)?;
+        }
+        let bytes = self
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        if bytes > defaults::MAX_HEADERS {
+            return Err(InvalidTask::Headers(bytes));
+        }
+        Ok(())
+    }
+}
+
+fn fits(time: SystemTime) -> bool {
+    time >= UNIX_EPOCH && time <= SystemTime::now() + FAR
 }

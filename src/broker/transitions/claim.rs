@@ -2,13 +2,18 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Script};
+use super::super::script::{BASE, ENDS, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId, Malformed, Record};
 use crate::defaults;
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("claim", include_str!("../../../lua/claim.lua"), &[BASE]));
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "claim",
+        include_str!("../../../lua/claim.lua"),
+        &[BASE, ENDS],
+    )
+});
 
 /// What a server asks of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +29,8 @@ pub(crate) struct ClaimRequest<'a> {
 pub(crate) struct Claim {
     /// The number of all leases of this call: their fencing number.
     pub(crate) number: u64,
+    /// Redis' time, in ms since the epoch.
+    pub(crate) now: u64,
     pub(crate) tasks: Vec<ClaimedTask>,
     /// More could be claimed at once.
     pub(crate) more: bool,
@@ -81,6 +88,7 @@ fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
     }
     Some(Claim {
         number,
+        now,
         tasks,
         more,
         next_due,

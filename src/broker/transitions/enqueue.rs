@@ -1,14 +1,22 @@
 use std::sync::LazyLock;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redis::Value;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Script};
+use super::super::script::{BASE, Call, ENDS, Script};
 use super::super::{BrokerError, Query, Queue};
+use super::record::HEADER;
 use crate::defaults;
-use crate::task::{Due, TaskOptions, Timeout};
+use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
 
-static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("enqueue", include_str!("../../../lua/enqueue.lua"), &[BASE]));
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "enqueue",
+        include_str!("../../../lua/enqueue.lua"),
+        &[BASE, ENDS],
+    )
+});
 
 /// A checked task on its way to Redis.
 #[derive(Debug)]
@@ -22,58 +30,48 @@ pub(crate) struct EnqueueItem {
 impl EnqueueItem {
     /// About how many bytes it adds to a script call.
     pub(crate) fn size(&self) -> usize {
-        self.payload.len() + self.kind.len() + self.id.len() + 64
+        let headers = self.options.headers.iter();
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        self.payload.len() + self.kind.len() + self.id.len() + headers + 64
     }
 }
 
-/// new → pending or scheduled. Answers for each task whether it was enqueued: `false` means that its
-/// id exists. The caller bounds the batch.
+/// What became of one task of an enqueue call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EnqueueAnswer {
+    New,
+    /// Its id exists.
+    Exists,
+    /// Another task, the holder, has its lock.
+    Duplicate {
+        holder: String,
+    },
+    /// The holder took its payload and due time.
+    Replaced {
+        holder: String,
+    },
+}
+
+/// new → pending or scheduled. The caller bounds the batch.
 pub(crate) async fn enqueue<'a>(
     redis: &impl Query,
     queue: &Queue,
     items: impl ExactSizeIterator<Item = &'a EnqueueItem>,
-) -> Result<Vec<bool>, BrokerError> {
+) -> Result<Vec<EnqueueAnswer>, BrokerError> {
     let count = items.len();
     let mut call = SCRIPT.on(&queue.base);
     for item in items {
         let options = &item.options;
-        let due = match options.due {
-            Due::Now => String::new(),
-            Due::After(delay) => format!("+{}", delay.as_millis()),
-            Due::At(time) => time
-                .duration_since(UNIX_EPOCH)
-                .map_or(String::new(), |since| since.as_millis().to_string()),
-        };
-        let max_retry = options.max_retry.filter(|&n| n != defaults::MAX_RETRY);
-        let timeout = options
-            .timeout
-            .filter(|&t| t != Timeout::After(defaults::TASK_TIMEOUT));
-        let priority = Some(options.priority).filter(|&p| p != 0);
-        let fields = 2
-            + usize::from(max_retry.is_some())
-            + usize::from(timeout.is_some())
-            + usize::from(priority.is_some());
         call.arg(&item.id)
             .arg(u8::from(options.id.is_some()))
-            .arg(due)
-            .arg(options.priority)
-            .arg(2 * fields)
-            .arg("kind")
-            .arg(&item.kind)
-            .arg("payload")
-            .arg(&item.payload);
-        if let Some(n) = max_retry {
-            call.arg("max_retry").arg(n);
-        }
-        if let Some(timeout) = timeout {
-            call.arg("timeout").arg(match timeout {
-                Timeout::After(timeout) => timeout.as_millis() as u64,
-                Timeout::Never => 0,
-            });
-        }
-        if let Some(priority) = priority {
-            call.arg("priority").arg(priority);
-        }
+            .arg(match options.due {
+                Due::Now => String::new(),
+                Due::After(delay) => format!("+{}", delay.as_millis()),
+                Due::At(time) => unix_ms(time).to_string(),
+            })
+            .arg(options.priority);
+        add_extras(&mut call, options);
+        add_record(&mut call, item);
     }
     let mut answers = Parts::of(call.run(redis).await?)
         .filter(|answers| answers.len() == count)
@@ -81,9 +79,112 @@ pub(crate) async fn enqueue<'a>(
     (0..count)
         .map(|_| {
             answers
-                .integer()
-                .map(|n| n == 1)
+                .next()
+                .and_then(parse)
                 .ok_or_else(|| SCRIPT.unexpected())
         })
         .collect()
+}
+
+/// What the script needs to know of the record itself: nothing, for most tasks.
+fn add_extras(call: &mut Call<'_>, options: &TaskOptions) {
+    let deadline = [options.deadline, options.start_before]
+        .into_iter()
+        .flatten()
+        .min();
+    if deadline.is_none() && options.unique.is_none() {
+        call.arg(0);
+        return;
+    }
+    let unique = options.unique.as_ref();
+    call.arg(5)
+        .arg(deadline.map_or(String::new(), |time| unix_ms(time).to_string()))
+        .arg(unique.map_or("", Unique::mode))
+        .arg(unique.and_then(Unique::key_text).unwrap_or_default())
+        .arg(ms_or_empty(unique.and_then(Unique::lock_time)))
+        .arg(ms_or_empty(unique.and_then(Unique::longest_wait)));
+}
+
+/// The record's fields and values; what has its default is left out.
+fn add_record(call: &mut Call<'_>, item: &EnqueueItem) {
+    let options = &item.options;
+    let timeout = options
+        .timeout
+        .filter(|&t| t != Timeout::After(defaults::TASK_TIMEOUT));
+    let timeout = timeout.map(|timeout| match timeout {
+        Timeout::After(timeout) => timeout.as_millis(),
+        Timeout::Never => 0,
+    });
+    let rare = [
+        (
+            "max_retry",
+            options
+                .max_retry
+                .filter(|&n| n != defaults::MAX_RETRY)
+                .map(|n| n.to_string()),
+        ),
+        ("timeout", timeout.map(|ms| ms.to_string())),
+        (
+            "priority",
+            (options.priority != 0).then(|| options.priority.to_string()),
+        ),
+        (
+            "policy",
+            options.policy.as_ref().map(RetryPolicy::to_string),
+        ),
+        (
+            "deadline",
+            options.deadline.map(|time| unix_ms(time).to_string()),
+        ),
+        (
+            "start_before",
+            options.start_before.map(|time| unix_ms(time).to_string()),
+        ),
+        (
+            "retention",
+            (!options.retention.is_zero()).then(|| options.retention.as_millis().to_string()),
+        ),
+    ];
+    let fields =
+        2 + rare.iter().filter(|(_, value)| value.is_some()).count() + options.headers.len();
+    call.arg(2 * fields)
+        .arg("kind")
+        .arg(&item.kind)
+        .arg("payload")
+        .arg(&item.payload);
+    for (field, value) in rare {
+        if let Some(value) = value {
+            call.arg(field).arg(value);
+        }
+    }
+    for (name, value) in &options.headers {
+        call.arg(format!("{HEADER}{name}")).arg(value);
+    }
+}
+
+fn unix_ms(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis()
+}
+
+fn ms_or_empty(span: Option<Duration>) -> String {
+    span.map_or(String::new(), |span| span.as_millis().to_string())
+}
+
+fn parse(answer: Value) -> Option<EnqueueAnswer> {
+    match answer {
+        Value::Int(1) => Some(EnqueueAnswer::New),
+        Value::Int(0) => Some(EnqueueAnswer::Exists),
+        answer => {
+            let mut parts = Parts::of(answer)?;
+            let code = parts.integer()?;
+            let holder = parts.text()?;
+            match code {
+                -1 => Some(EnqueueAnswer::Duplicate { holder }),
+                2 => Some(EnqueueAnswer::Replaced { holder }),
+                _ => None,
+            }
+        }
+    }
 }

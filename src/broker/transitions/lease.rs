@@ -10,6 +10,11 @@ impl LeaseHolder {
         Self(format!("{number}@{server}").into())
     }
 
+    /// As a message names it.
+    pub(crate) fn parse(number: &str, server: &str) -> Self {
+        Self(format!("{number}@{server}").into())
+    }
+
     /// As a recoverer found it; empty where `active` has an id that `leases` lacks.
     pub(super) fn found(text: String) -> Self {
         Self(text.into())

@@ -16,6 +16,8 @@ pub(crate) struct Promoted {
     pub(crate) moved: usize,
     /// More are due already.
     pub(crate) more: bool,
+    /// Deadlines of waiting tasks have passed.
+    pub(crate) deadlines_passed: bool,
     /// How long until the next one is due.
     pub(crate) next_due: Option<Duration>,
     /// Ids whose records were set aside.
@@ -33,6 +35,7 @@ pub(crate) async fn promote(redis: &impl Query, queue: &Queue) -> Result<Promote
 fn parse(mut parts: Parts) -> Option<Promoted> {
     let moved = usize::try_from(parts.integer()?).ok()?;
     let more = parts.integer()? == 1;
+    let deadlines_passed = parts.integer()? == 1;
     let now = u64::try_from(parts.integer()?).ok()?;
     let next_due = parts
         .number::<u64>()?
@@ -40,6 +43,7 @@ fn parse(mut parts: Parts) -> Option<Promoted> {
     Some(Promoted {
         moved,
         more,
+        deadlines_passed,
         next_due,
         malformed: parts.texts()?,
     })

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use crate::defaults;
+use crate::task::RetryPolicy;
 
 /// A task's record, as a claim reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) kind: String,
     pub(crate) payload: Vec<u8>,
@@ -11,7 +12,18 @@ pub(crate) struct Record {
     pub(crate) max_retry: u32,
     /// `None`: no timeout.
     pub(crate) timeout: Option<Duration>,
+    /// In ms since the epoch.
+    pub(crate) deadline: Option<u64>,
+    pub(crate) policy: Option<RetryPolicy>,
+    pub(crate) headers: Vec<(String, String)>,
+    /// Has a retention: its result is kept.
+    pub(crate) keeps_result: bool,
+    /// Its record must be read when it completes, because it has a lock or a retention.
+    pub(crate) has_end_effects: bool,
 }
+
+/// How the fields of headers begin.
+pub(super) const HEADER: &str = "h:";
 
 /// A record whose fields make no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -29,25 +41,45 @@ impl Record {
             retried: 0,
             max_retry: defaults::MAX_RETRY,
             timeout: Some(defaults::TASK_TIMEOUT),
+            deadline: None,
+            policy: None,
+            headers: Vec::new(),
+            keeps_result: false,
+            has_end_effects: false,
         };
         for (field, value) in fields {
             match field.as_slice() {
                 b"kind" => record.kind = String::from_utf8(value).map_err(|_| Malformed("kind"))?,
                 b"payload" => record.payload = value,
-                b"retried" => record.retried = number(&value, "retried")?,
-                b"max_retry" => record.max_retry = number(&value, "max_retry")?,
+                b"retried" => record.retried = parsed(&value, "retried")?,
+                b"max_retry" => record.max_retry = parsed(&value, "max_retry")?,
                 b"timeout" => {
-                    let ms = number(&value, "timeout")?;
+                    let ms = parsed(&value, "timeout")?;
                     record.timeout = (ms > 0).then(|| Duration::from_millis(ms));
                 }
-                _ => {}
+                b"deadline" => record.deadline = Some(parsed(&value, "deadline")?),
+                b"policy" => record.policy = Some(parsed(&value, "policy")?),
+                b"unique" => record.has_end_effects = true,
+                b"retention" => {
+                    record.keeps_result = true;
+                    record.has_end_effects = true;
+                }
+                field => {
+                    if let Some(name) = field.strip_prefix(HEADER.as_bytes()) {
+                        record.headers.push((lossy(name), lossy(&value)));
+                    }
+                }
             }
         }
         Ok(record)
     }
 }
 
-fn number<T: std::str::FromStr>(value: &[u8], field: &'static str) -> Result<T, Malformed> {
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn parsed<T: std::str::FromStr>(value: &[u8], field: &'static str) -> Result<T, Malformed> {
     std::str::from_utf8(value)
         .ok()
         .and_then(|text| text.parse().ok())

@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use super::super::script::{BASE, SETTLE, Script};
+use super::super::script::{BASE, ENDS, SETTLE, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
@@ -9,7 +9,7 @@ static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "release",
         include_str!("../../../lua/release.lua"),
-        &[BASE, SETTLE],
+        &[BASE, ENDS, SETTLE],
     )
 });
 

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::{BASE, SETTLE, Script};
+use super::super::script::{BASE, ENDS, SETTLE, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
@@ -10,7 +10,7 @@ static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "retry",
         include_str!("../../../lua/retry.lua"),
-        &[BASE, SETTLE],
+        &[BASE, ENDS, SETTLE],
     )
 });
 

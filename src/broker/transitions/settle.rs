@@ -7,8 +7,10 @@ use super::super::{BrokerError, Query};
 /// What became of one task of a settle call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The lease ended as asked.
+    /// The lease ended, or was extended, as asked.
     Done,
+    /// Extended, and somebody asked for the task to be cancelled.
+    Cancelled,
     /// There is no such lease: this call is a repeat, or the task was taken away.
     Gone,
     /// Another lease lives, or a recoverer came too early.
@@ -50,6 +52,7 @@ pub(super) async fn settle(
     (0..count)
         .map(|_| match answers.integer() {
             Some(1) => Ok(Settled::Done),
+            Some(2) => Ok(Settled::Cancelled),
             Some(0) => Ok(Settled::Gone),
             Some(-1) => Ok(Settled::Stale),
             _ => Err(script.unexpected()),

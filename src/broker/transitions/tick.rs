@@ -6,6 +6,7 @@ use super::super::script::{BASE, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId};
 use crate::defaults;
+use crate::task::RetryPolicy;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("tick", include_str!("../../../lua/tick.lua"), &[BASE]));
@@ -23,6 +24,8 @@ pub(crate) struct TickRequest {
 pub(crate) struct Tick {
     /// How long nobody's lease may be taken yet.
     pub(crate) grace_left: Duration,
+    /// A dead-letter hook is owed now.
+    pub(crate) hook_owed: bool,
     /// Ids whose records were set aside.
     pub(crate) malformed: Vec<String>,
     /// At most 200 leases that are surely lost.
@@ -37,6 +40,8 @@ pub(crate) struct LostLease {
     pub(crate) max_retry: u32,
     /// How many leases were lost in a row before this one.
     pub(crate) lost_before: u32,
+    /// The task's own.
+    pub(crate) policy: Option<RetryPolicy>,
 }
 
 /// Leaves the pulse, and reads the leases that are surely lost.
@@ -56,9 +61,10 @@ pub(crate) async fn tick(
 
 fn parse(mut parts: Parts) -> Option<Tick> {
     let grace_left = Duration::from_millis(u64::try_from(parts.integer()?).ok()?);
+    let hook_owed = parts.integer()? == 1;
     let malformed = parts.texts()?;
     let mut list = parts.parts()?;
-    let mut lost = Vec::with_capacity(list.len() / 6);
+    let mut lost = Vec::with_capacity(list.len() / 7);
     while list.len() > 0 {
         lost.push(LostLease {
             task: LeasedId {
@@ -70,10 +76,12 @@ fn parse(mut parts: Parts) -> Option<Tick> {
             retried: list.text()?.parse().unwrap_or(0),
             max_retry: list.text()?.parse().unwrap_or(defaults::MAX_RETRY),
             lost_before: list.text()?.parse().unwrap_or(0),
+            policy: list.text()?.parse().ok(),
         });
     }
     Some(Tick {
         grace_left,
+        hook_owed,
         malformed,
         lost,
     })

@@ -1,0 +1,14 @@
+#!lua flags=allow-oom
+-- hooks_register: notes the kinds that have a dead-letter hook, so that whoever archives a task of
+-- such a kind owes it, also a server that does not know the kind.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2…] kinds
+-- returns  nothing
+--
+-- Keeps: a hook is owed by what Redis knows, and lost with no process.
+
+for i = 2, #ARGV do
+  redis.call('HSET', META, 'hook:' .. ARGV[i], '1')
+end

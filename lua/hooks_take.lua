@@ -1,0 +1,53 @@
+#!lua flags=allow-oom
+-- hooks_take: takes owed dead-letter hooks to run them now.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  the most hooks to take
+-- ARGV[3]  for how long they are this server's, in ms
+-- ARGV[4]  for how long after a task's death its hook is tried, in ms
+-- ARGV[5]  how many bytes are enough
+-- ARGV[6…] the kinds whose hooks this server has
+-- returns  { hooks dropped, 1 when more are owed now, { id, not before, died at, { field, value, … }, … } }
+--
+-- Keeps: `hooks` has only archived tasks. A hook that is taken is owed until it is done: its *not
+-- before* moves ahead, so that another server runs it if this one dies.
+
+local limit, hold, tries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local byte_limit = tonumber(ARGV[5])
+local known = {}
+for i = 6, #ARGV do
+  known[ARGV[i]] = true
+end
+local owed = redis.call('ZRANGEBYSCORE', HOOKS, '-inf', int(now), 'LIMIT', 0, 50)
+local taken, later, dropped = {}, {}, {}
+local not_before = int(now + hold)
+local bytes = 0
+for _, id in ipairs(owed) do
+  local died = redis.call('ZSCORE', ARCHIVED, id)
+  local record = died and read_record(id, { 'kind' })
+  if not record or tonumber(died) < now - tries then
+    dropped[#dropped + 1] = id
+  elseif not known[record.kind] then
+    later[#later + 1] = int(now + 1000)
+    later[#later + 1] = id
+  elseif #taken < 4 * limit and bytes < byte_limit then
+    local fields = redis.call('HGETALL', record_key(id))
+    for i = 2, #fields, 2 do
+      bytes = bytes + #fields[i]
+    end
+    taken[#taken + 1] = id
+    taken[#taken + 1] = not_before
+    taken[#taken + 1] = int(tonumber(died))
+    taken[#taken + 1] = fields
+  end
+end
+for i = 1, #taken, 4 do
+  redis.call('ZADD', HOOKS, not_before, taken[i])
+end
+-- What this server cannot run must not hide what it can.
+bulk('ZADD', HOOKS, later)
+bulk('ZREM', HOOKS, dropped)
+count({ hooks_dropped = #dropped })
+local more = redis.call('ZCOUNT', HOOKS, '-inf', int(now)) > 0
+return { #dropped, more and 1 or 0, taken }

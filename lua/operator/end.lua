@@ -1,0 +1,54 @@
+#!lua flags=allow-oom
+-- end: any state → archived or gone, because an operator or a producer says so.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  id
+-- ARGV[3]  `archive`, `delete`, or `decide`: an active task's handler decides, a waiting one is
+--          archived
+-- ARGV[4]  1 when it is a cancel: its hook is owed (else 0)
+-- ARGV[5]  the channel's name up to the server's id, on which servers hear of cancels
+-- ARGV[6]  the lease holder if its server is dead, so that an active task is taken over (else empty)
+-- returns  { answer, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
+--          `already` (it is archived, or completed)
+--
+-- Keeps: a running task is never taken from a live server; its record says what was asked, for when
+-- the message is lost.
+
+local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
+local set = locate(id)
+local record, problem = nil, nil
+if set then
+  record, problem = read_record(id)
+end
+if not set or problem == 'missing' then
+  return { 'missing', '' }
+end
+if not record then
+  remove_broken(set, {}, { id })
+  return { 'done', '' }
+end
+if (set == ARCHIVED or set == COMPLETED) and what ~= 'delete' then
+  return { 'already', '' }
+end
+local task = ending(id, record)
+local lease = set == ACTIVE and redis.call('HGET', LEASES, id)
+if lease and string.match(lease, '^%S+') ~= dead then
+  local number, server = string.match(lease, '^(%d+)@(%S+)')
+  redis.call('HSET', record_key(id), 'cancel', what)
+  if number then
+    redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
+  end
+  count({ cancels_requested = 1 })
+  return { 'requested', (number or '') .. '@' .. (server or '') }
+end
+
+redis.call('ZREM', set, id)
+redis.call('ZREM', DEADLINES, id)
+redis.call('HDEL', LEASES, id)
+if what == 'delete' then
+  erase({ task })
+else
+  bury({ task }, is_cancel and 'cancelled' or 'operator', not is_cancel)
+end
+return { 'done', '' }

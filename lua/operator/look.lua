@@ -1,0 +1,19 @@
+#!lua flags=no-writes
+-- look: one task, as it is.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  id
+-- returns  { state ('' when there is no such task), its score, its lease or '', { field, value, … } }
+--
+-- Keeps: reads only.
+
+local set, score = locate(ARGV[2])
+if not set then
+  return { '', '', '', {} }
+end
+local record = redis.pcall('HGETALL', record_key(ARGV[2]))
+return {
+  string.match(set, ':([a-z]+)$'), int(score), redis.call('HGET', LEASES, ARGV[2]) or '',
+  record.err and {} or record,
+}

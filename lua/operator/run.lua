@@ -1,0 +1,43 @@
+#!lua
+-- run: scheduled, retry, archived → pending, now.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  id
+-- returns  { answer, holder }: `done`, `missing`, `active`, `completed`, `already` (it is pending) or
+--          `duplicate` (another task, the holder, has its lock)
+--
+-- Keeps: a task that leaves the archive takes its lock again, owes no hook, and starts with all its
+-- retries. Not allowed when Redis is out of memory.
+
+read_meta()
+local id = ARGV[2]
+local set = locate(id)
+local record = set and read_record(id)
+if not record then
+  return { 'missing', '' }
+end
+if set == ACTIVE or set == PENDING or set == COMPLETED then
+  return { set == PENDING and 'already' or set == ACTIVE and 'active' or 'completed', '' }
+end
+local key, mode = lock_of(record.unique)
+if set == ARCHIVED and key and mode ~= 'time' then
+  local holder = holder_of(key)
+  local holder_set = holder and holder ~= id and locate(holder)
+  if holder_set and holder_set ~= ARCHIVED and holder_set ~= COMPLETED then
+    return { 'duplicate', holder }
+  end
+end
+
+redis.call('ZREM', set, id)
+redis.call('ZREM', HOOKS, id)
+if set == ARCHIVED then
+  redis.call('HDEL', record_key(id), 'reason', 'lost', 'retried')
+  if key and mode ~= 'time' then
+    redis.call('SET', key, mode .. ' ' .. id)
+  end
+  await_deadlines({ { id = id, record = record } })
+end
+redis.call('ZADD', PENDING, pending_score(1, record.priority), id)
+wake()
+return { 'done', '' }

@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- wait: notes that somebody waits for a task's end, and looks at it.
+--
+-- KEYS[1]  the queue's base key
+-- ARGV[1]  time in µs, or empty
+-- ARGV[2]  id
+-- ARGV[3]  for how long, in ms
+-- returns  { state, result, reason, last_error }: state is `completed`, `archived`, `gone` or
+--          `waiting`; the rest is empty where it does not apply
+--
+-- Keeps: `waiters` is bounded, because those whose time is over leave it at each call.
+
+redis.call('ZREMRANGEBYSCORE', WAITERS, '-inf', int(now))
+local set = locate(ARGV[2])
+if not set then
+  return { 'gone', '', '', '' }
+end
+if set ~= COMPLETED and set ~= ARCHIVED then
+  redis.call('ZADD', WAITERS, 'GT', int(now + tonumber(ARGV[3])), ARGV[2])
+  return { 'waiting', '', '', '' }
+end
+local fields = redis.call('HMGET', record_key(ARGV[2]), 'result', 'reason', 'last_error')
+return { set == COMPLETED and 'completed' or 'archived', fields[1] or '', fields[2] or '', fields[3] or '' }

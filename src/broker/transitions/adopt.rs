@@ -1,0 +1,31 @@
+use std::sync::LazyLock;
+
+use redis::Value;
+
+use super::super::script::{BASE, ENDS, Script};
+use super::super::{BrokerError, Query, Queue};
+
+static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "adopt",
+        include_str!("../../../lua/adopt.lua"),
+        &[BASE, ENDS],
+    )
+});
+
+/// nowhere → active, with a lease that is long over, for records that stand in no state set. Answers
+/// how many there were.
+pub(crate) async fn adopt(
+    redis: &impl Query,
+    queue: &Queue,
+    ids: &[String],
+) -> Result<usize, BrokerError> {
+    let mut call = SCRIPT.on(&queue.base);
+    for id in ids {
+        call.arg(id);
+    }
+    match call.run(redis).await? {
+        Value::Int(strays) => Ok(usize::try_from(strays).unwrap_or_default()),
+        _ => Err(SCRIPT.unexpected()),
+    }
+}

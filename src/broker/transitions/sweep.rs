@@ -1,0 +1,57 @@
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::super::reply::Parts;
+use super::super::script::{BASE, Script};
+use super::super::{BrokerError, Query, Queue};
+use crate::defaults;
+
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("sweep", include_str!("../../../lua/sweep.lua"), &[BASE]));
+
+/// What the archive keeps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SweepRequest {
+    pub(crate) archive_tasks: usize,
+    pub(crate) archive_age: Duration,
+    /// How many of the oldest archived tasks to pass over: those spared by the calls before.
+    pub(crate) pass_over: usize,
+}
+
+/// What a sweep call did.
+#[derive(Debug)]
+pub(crate) struct Swept {
+    pub(crate) completed: usize,
+    pub(crate) archived: usize,
+    pub(crate) hooks_dropped: usize,
+    /// Archived tasks spared because their hook is owed.
+    pub(crate) spared: usize,
+    pub(crate) more: bool,
+}
+
+/// completed, archived → gone, at most 200 of each.
+pub(crate) async fn sweep(
+    redis: &impl Query,
+    queue: &Queue,
+    request: SweepRequest,
+) -> Result<Swept, BrokerError> {
+    let mut call = SCRIPT.on(&queue.base);
+    call.arg(defaults::SCRIPT_TASKS)
+        .arg(request.archive_tasks)
+        .arg(request.archive_age.as_millis() as u64)
+        .arg(defaults::HOOK_TRIES.as_millis() as u64)
+        .arg(request.pass_over);
+    let reply = Parts::of(call.run(redis).await?);
+    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
+}
+
+fn parse(mut parts: Parts) -> Option<Swept> {
+    let mut count = || usize::try_from(parts.integer()?).ok();
+    Some(Swept {
+        completed: count()?,
+        archived: count()?,
+        hooks_dropped: count()?,
+        spared: count()?,
+        more: count()? == 1,
+    })
+}

@@ -1,0 +1,135 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{broadcast, watch};
+
+use crate::broker::{Endpoint, Queue, Subscription};
+use crate::defaults::RECONNECT_CAP;
+
+/// How long a listener that nobody uses stays.
+const IDLE: Duration = Duration::from_secs(10);
+/// How many endings a slow waiter may lag behind before it has to look for itself.
+const BUFFER: usize = 1024;
+
+/// Hears which tasks end: one subscription for each queue that somebody waits in, shared by all who
+/// wait, and gone when nobody does.
+pub(super) struct Endings {
+    endpoint: Arc<Endpoint>,
+    listeners: Mutex<HashMap<Arc<str>, Listener>>,
+}
+
+/// How one waiter hears.
+#[derive(Clone)]
+struct Listener {
+    ended: broadcast::Sender<Arc<str>>,
+    /// Grows with each subscription: what ended before may have been missed.
+    subscribed: watch::Sender<u64>,
+}
+
+/// A waiter's ears.
+pub(super) struct Ears {
+    pub(super) ended: broadcast::Receiver<Arc<str>>,
+    pub(super) subscribed: watch::Receiver<u64>,
+}
+
+impl fmt::Debug for Endings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endings").finish_non_exhaustive()
+    }
+}
+
+impl Endings {
+    pub(super) fn new(endpoint: Arc<Endpoint>) -> Self {
+        Self {
+            endpoint,
+            listeners: Mutex::default(),
+        }
+    }
+
+    pub(super) fn listen(self: &Arc<Self>, queue: &Queue) -> Ears {
+        let mut listeners = self
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let listener = listeners.entry(queue.name.clone()).or_insert_with(|| {
+            let listener = Listener {
+                ended: broadcast::Sender::new(BUFFER),
+                subscribed: watch::Sender::new(0),
+            };
+            let guard = Guard {
+                endings: self.clone(),
+                queue: queue.clone(),
+            };
+            tokio::spawn(guard.run(listener.clone()));
+            listener
+        });
+        Ears {
+            ended: listener.ended.subscribe(),
+            subscribed: listener.subscribed.subscribe(),
+        }
+    }
+}
+
+/// The task behind a listener; however it ends, its place is free for another one.
+struct Guard {
+    endings: Arc<Endings>,
+    queue: Queue,
+}
+
+impl Guard {
+    async fn run(self, listener: Listener) {
+        let mut pause = Duration::from_millis(50);
+        while self.is_used(&listener) {
+            if let Ok(mut messages) =
+                Subscription::open(&self.endings.endpoint, &self.queue.ended()).await
+            {
+                pause = Duration::from_millis(50);
+                listener.subscribed.send_modify(|times| *times += 1);
+                while let Some(message) = messages.next_within(IDLE).await {
+                    if let Some(id) = message {
+                        // Nobody hears it: nobody waits.
+                        let _ = listener.ended.send(id.into());
+                    }
+                    if !self.is_used(&listener) {
+                        return;
+                    }
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(RECONNECT_CAP);
+        }
+    }
+
+    /// Whether somebody waits; if not, the listener is given up in the same breath.
+    fn is_used(&self, listener: &Listener) -> bool {
+        let mut listeners = self
+            .endings
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let used = listener.ended.receiver_count() > 0;
+        if !used {
+            listeners.remove(&self.queue.name);
+        }
+        used
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut listeners = self
+            .endings
+            .listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Another one may have taken the place after this one gave it up: it has ears then.
+        if listeners
+            .get(&self.queue.name)
+            .is_some_and(|l| l.ended.receiver_count() == 0)
+        {
+            listeners.remove(&self.queue.name);
+        }
+    }
+}

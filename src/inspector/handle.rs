@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use super::{CancelMode, InspectError, Operated, TaskInfo};
+use crate::broker::operator::{self, EndRequest, EndWish};
+use crate::broker::{Endpoint, Keys, Pool, Query, Queue};
+use crate::defaults;
+use crate::task::{NewTask, PayloadError, check_id, check_prefix, check_queue};
+
+/// Looks at tasks and moves them by hand. Cheap to clone.
+///
+/// ```no_run
+/// # async fn example(id: &str) -> Result<(), windlass::InspectError> {
+/// use windlass::{CancelMode, Inspector};
+///
+/// let inspector = Inspector::connect("redis://127.0.0.1/").await?;
+/// if let Some(task) = inspector.task("default", id).await? {
+///     println!("{} is {}", task.kind, task.state);
+/// }
+/// inspector.cancel("default", id, CancelMode::Archive).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Inspector {
+    pool: Arc<Pool>,
+    keys: Keys,
+}
+
+impl Inspector {
+    /// An inspector of the default prefix that has reached Redis.
+    ///
+    /// # Errors
+    /// A bad URL, or a Redis that cannot be reached or refuses the login.
+    pub async fn connect(url: &str) -> Result<Self, InspectError> {
+        Self::connect_with_prefix(url, defaults::PREFIX).await
+    }
+
+    /// An inspector of another prefix.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and a bad prefix.
+    pub async fn connect_with_prefix(url: &str, prefix: &str) -> Result<Self, InspectError> {
+        check_prefix(prefix)?;
+        let endpoint = Endpoint::new(url, defaults::CONNECT_TIMEOUT, defaults::COMMAND_TIMEOUT)?;
+        let pool = Pool::new(&endpoint, 4)?;
+        pool.query(&redis::cmd("PING")).await?;
+        Ok(Self {
+            pool: Arc::new(pool),
+            keys: Keys::new(prefix),
+        })
+    }
+
+    /// One task; `None` when the queue has none with this id.
+    ///
+    /// # Errors
+    /// A bad name, or a Redis that cannot be asked. So for all calls below.
+    pub async fn task(&self, queue: &str, id: &str) -> Result<Option<TaskInfo>, InspectError> {
+        let look = operator::look(&*self.pool, &self.queue(queue, id)?, id).await?;
+        Ok(look.and_then(|look| TaskInfo::new(queue, id, look)))
+    }
+
+    /// Makes a scheduled, retried or archived task pending now. One from the archive starts anew,
+    /// with all its retries, and takes its lock again.
+    ///
+    /// # Errors
+    /// See [`task`](Self::task).
+    pub async fn run(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+        Ok(operator::run(&*self.pool, &self.queue(queue, id)?, id)
+            .await?
+            .into())
+    }
+
+    /// Archives a task, without running its dead-letter hook. One that runs is cancelled, and archived
+    /// unless its handler completes it; one whose server is dead is taken over.
+    ///
+    /// # Errors
+    /// See [`task`](Self::task).
+    pub async fn archive(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+        self.end(queue, id, EndWish::Archive, false).await
+    }
+
+    /// Deletes a task in any state. One that runs is cancelled, and deleted unless its handler
+    /// archives it; one whose server is dead is taken over.
+    ///
+    /// # Errors
+    /// See [`task`](Self::task).
+    pub async fn delete(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+        self.end(queue, id, EndWish::Delete, false).await
+    }
+
+    /// Cancels a task: one that waits is ended at once; of one that runs the handler is told, and what
+    /// the handler then answers wins over the mode. A cancelled task owes its dead-letter hook.
+    ///
+    /// # Errors
+    /// See [`task`](Self::task).
+    pub async fn cancel(
+        &self,
+        queue: &str,
+        id: &str,
+        mode: CancelMode,
+    ) -> Result<Operated, InspectError> {
+        self.end(queue, id, mode.into(), true).await
+    }
+
+    /// Gives a task that is not active another payload; the task given must be of the same kind.
+    ///
+    /// # Errors
+    /// See [`task`](Self::task); and a payload that cannot be stored.
+    pub async fn edit(
+        &self,
+        queue: &str,
+        id: &str,
+        task: impl Into<NewTask>,
+    ) -> Result<Operated, InspectError> {
+        let payload = task.into().into_payload()?;
+        if payload.len() > defaults::MAX_PAYLOAD {
+            return Err(InspectError::Payload(PayloadError::TooLarge {
+                bytes: payload.len(),
+                cap: defaults::MAX_PAYLOAD,
+            }));
+        }
+        Ok(
+            operator::edit(&*self.pool, &self.queue(queue, id)?, id, &payload)
+                .await?
+                .into(),
+        )
+    }
+
+    async fn end(
+        &self,
+        queue: &str,
+        id: &str,
+        wish: EndWish,
+        is_cancel: bool,
+    ) -> Result<Operated, InspectError> {
+        let request = EndRequest {
+            id,
+            wish,
+            is_cancel,
+        };
+        Ok(
+            operator::end(&*self.pool, &self.keys, &self.queue(queue, id)?, request)
+                .await?
+                .into(),
+        )
+    }
+
+    fn queue(&self, queue: &str, id: &str) -> Result<Queue, InspectError> {
+        check_queue(queue)?;
+        check_id(id)?;
+        Ok(self.keys.queue(queue))
+    }
+}
+
+impl std::fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inspector").finish_non_exhaustive()
+    }
+}

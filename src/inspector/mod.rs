@@ -1,0 +1,11 @@
+//! The operator: looks at tasks and moves them by hand.
+
+mod answer;
+mod error;
+mod handle;
+mod task_info;
+
+pub use answer::{CancelMode, Operated};
+pub use error::InspectError;
+pub use handle::Inspector;
+pub use task_info::TaskInfo;

@@ -1,0 +1,243 @@
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::InvalidTask;
+use crate::defaults::RETRY_DELAY_CAP;
+
+/// How long a task waits after its failures, stored with the task: it goes before the server's own
+/// function, and after a handler's `retry_after`.
+///
+/// ```
+/// # use std::time::Duration;
+/// use windlass::RetryPolicy;
+///
+/// let every_minute = RetryPolicy::fixed(Duration::from_secs(60));
+/// let doubling = RetryPolicy::exponential(Duration::from_secs(1), 2.0)
+///     .cap(Duration::from_secs(600))
+///     .jitter(0.1);
+/// let steps = RetryPolicy::list([Duration::from_secs(1), Duration::from_secs(30)]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetryPolicy {
+    shape: Shape,
+    cap: Duration,
+    jitter: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    Fixed(Duration),
+    Exponential { first: Duration, factor: f64 },
+    List(Vec<Duration>),
+}
+
+/// What is wrong with a retry policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PolicyProblem {
+    /// The list of delays is empty.
+    #[error("its list of delays is empty")]
+    EmptyList,
+    /// The list of delays is too long to be stored with each task.
+    #[error("its list has more than {MAX_LIST} delays")]
+    LongList,
+    /// The factor is below 1 or no number.
+    #[error("its factor is below 1")]
+    Factor,
+    /// The jitter is not between 0 and 1.
+    #[error("its jitter is not between 0 and 1")]
+    Jitter,
+    /// What is stored cannot be read.
+    #[error("what is stored of it cannot be read")]
+    Unreadable,
+}
+
+/// The longest list of delays.
+const MAX_LIST: usize = 100;
+
+impl RetryPolicy {
+    /// The same delay after each failure.
+    pub fn fixed(delay: Duration) -> Self {
+        Self::new(Shape::Fixed(delay))
+    }
+
+    /// `first` after the first failure, and `factor` times as long after each one more.
+    pub fn exponential(first: Duration, factor: f64) -> Self {
+        Self::new(Shape::Exponential { first, factor })
+    }
+
+    /// These delays, one after the other; the last one is repeated.
+    pub fn list(delays: impl IntoIterator<Item = Duration>) -> Self {
+        Self::new(Shape::List(delays.into_iter().collect()))
+    }
+
+    /// The longest delay, before jitter. Default: 7 days.
+    pub fn cap(mut self, cap: Duration) -> Self {
+        self.cap = cap;
+        self
+    }
+
+    /// Each delay is varied by up to this part of it, up or down: 0.1 is ± 10 %. Default: 0.
+    pub fn jitter(mut self, part: f64) -> Self {
+        self.jitter = part;
+        self
+    }
+
+    /// The delay after a failure, when `retried` tries have failed before.
+    pub fn delay(&self, retried: u32) -> Duration {
+        let delay = match &self.shape {
+            Shape::Fixed(delay) => *delay,
+            Shape::Exponential { first, factor } => {
+                let seconds = first.as_secs_f64() * factor.powf(f64::from(retried));
+                Duration::try_from_secs_f64(seconds).unwrap_or(self.cap)
+            }
+            Shape::List(delays) => {
+                let place = usize::try_from(retried)
+                    .unwrap_or(usize::MAX)
+                    .min(delays.len().saturating_sub(1));
+                delays.get(place).copied().unwrap_or_default()
+            }
+        };
+        let jitter = rand::random_range(-1.0..=1.0) * self.jitter;
+        delay.min(self.cap).mul_f64(1.0 + jitter)
+    }
+
+    fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            cap: RETRY_DELAY_CAP,
+            jitter: 0.0,
+        }
+    }
+
+    fn problem(&self) -> Option<PolicyProblem> {
+        match &self.shape {
+            Shape::List(delays) if delays.is_empty() => Some(PolicyProblem::EmptyList),
+            Shape::List(delays) if delays.len() > MAX_LIST => Some(PolicyProblem::LongList),
+            Shape::Exponential { factor, .. } if !(1.0..=1e6).contains(factor) => {
+                Some(PolicyProblem::Factor)
+            }
+            _ if !(0.0..=1.0).contains(&self.jitter) => Some(PolicyProblem::Jitter),
+            _ => None,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), InvalidTask> {
+        self.problem()
+            .map_or(Ok(()), |problem| Err(InvalidTask::Policy(problem)))
+    }
+}
+
+/// As it is stored: `fixed 5000`, `exponential 1000 2` or `list 1000 30000`, all in ms, then
+/// ` cap <ms>` and ` jitter <part>`.
+impl fmt::Display for RetryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.shape {
+            Shape::Fixed(delay) => write!(f, "fixed {}", delay.as_millis())?,
+            Shape::Exponential { first, factor } => {
+                write!(f, "exponential {} {factor}", first.as_millis())?
+            }
+            Shape::List(delays) => {
+                f.write_str("list")?;
+                for delay in delays {
+                    write!(f, " {}", delay.as_millis())?;
+                }
+            }
+        }
+        write!(f, " cap {} jitter {}", self.cap.as_millis(), self.jitter)
+    }
+}
+
+impl FromStr for RetryPolicy {
+    type Err = PolicyProblem;
+
+    fn from_str(text: &str) -> Result<Self, PolicyProblem> {
+        fn ms(word: &str) -> Option<Duration> {
+            word.parse().ok().map(Duration::from_millis)
+        }
+        let read = || {
+            let (shape, rest) = text.split_once(" cap ")?;
+            let (cap, jitter) = rest.split_once(" jitter ")?;
+            let mut words = shape.split(' ');
+            let shape = match words.next()? {
+                "fixed" => Shape::Fixed(ms(words.next()?)?),
+                "exponential" => Shape::Exponential {
+                    first: ms(words.next()?)?,
+                    factor: words.next()?.parse().ok()?,
+                },
+                "list" => Shape::List(words.map(ms).collect::<Option<_>>()?),
+                _ => return None,
+            };
+            Some(Self {
+                shape,
+                cap: ms(cap)?,
+                jitter: jitter.parse().ok()?,
+            })
+        };
+        let policy = read().ok_or(PolicyProblem::Unreadable)?;
+        policy.problem().map_or(Ok(policy), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    #[test]
+    fn each_shape_gives_its_delays_within_its_cap() {
+        let list = RetryPolicy::list([S(1), S(30)]);
+        assert_eq!(
+            [0, 1, 2, u32::MAX].map(|n| list.delay(n)),
+            [S(1), S(30), S(30), S(30)]
+        );
+        let doubling = RetryPolicy::exponential(S(1), 2.0).cap(S(10));
+        assert_eq!(
+            [0, 1, 3, 4, u32::MAX].map(|n| doubling.delay(n)),
+            [S(1), S(2), S(8), S(10), S(10)]
+        );
+        assert_eq!(RetryPolicy::fixed(S(5)).delay(7), S(5));
+        assert_eq!(
+            RetryPolicy::fixed(Duration::MAX)
+                .jitter(1.0)
+                .delay(0)
+                .min(S(1))
+                .as_secs()
+                / 2,
+            0
+        );
+    }
+
+    #[test]
+    fn jitter_varies_a_delay_by_its_part() {
+        let policy = RetryPolicy::fixed(S(100)).jitter(0.1);
+        let delays: Vec<_> = (0..200).map(|_| policy.delay(0)).collect();
+        assert!(delays.iter().all(|d| (S(90)..=S(110)).contains(d)));
+        assert!(delays.iter().any(|d| *d < S(99)) && delays.iter().any(|d| *d > S(101)));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back() {
+        let policies = [
+            RetryPolicy::fixed(Duration::from_millis(500)),
+            RetryPolicy::exponential(S(1), 1.5).cap(S(60)).jitter(0.25),
+            RetryPolicy::list([S(1), Duration::ZERO]),
+        ];
+        for policy in policies {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+        for bad in [
+            "",
+            "fixed",
+            "fixed x cap 1 jitter 0",
+            "list cap 1 jitter 0",
+            "exponential 1 0 cap 1 jitter 0",
+        ] {
+            assert!(bad.parse::<RetryPolicy>().is_err(), "{bad}");
+        }
+    }
+}
