@@ -155,7 +155,8 @@ async fn supervise(
     tokio::select! {
         // The handler first: most end at their first poll, and then neither timer nor token is set up.
         biased;
-        outcome = &mut handler => return Ended::Answered(outcome, None),
+        // A handler that heeds its cancellation may answer before the token is looked at here.
+        outcome = &mut handler => return Ended::Answered(outcome, cancellation.reason()),
         () = cancellation.cancelled() => {}
         reason = out_of_time => cancellation.cancel(reason),
     }
