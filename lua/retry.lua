@@ -33,7 +33,8 @@ for i, task in ipairs(without_cancelled(ended)) do
       waiting[#waiting + 1] = int(now + delay)
       waiting[#waiting + 1] = task.id
     else
-      pending[#pending + 1] = pending_score(i, record.priority)
+      -- A lost task has had its turn: it goes back to its place, not behind the backlog.
+      pending[#pending + 1] = lost ~= '' and task.place or pending_score(i, record.priority)
       pending[#pending + 1] = task.id
     end
   end

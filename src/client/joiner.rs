@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -31,8 +31,8 @@ struct State {
     waiting: Vec<Waiting>,
     /// Somebody is sending, and will look at `waiting` again.
     sending: bool,
-    /// Queues whose names are surely in the set of queue names.
-    listed: HashSet<String>,
+    /// When each queue's name was last added to the set of queue names.
+    listed: HashMap<String, Instant>,
 }
 
 struct Waiting {
@@ -168,9 +168,12 @@ impl Joiner {
         queue: &str,
         batch: &[Waiting],
     ) -> Result<Vec<EnqueueAnswer>, BrokerError> {
-        if !self.state().listed.contains(queue) {
+        let listed = self.state().listed.get(queue).copied();
+        // Again as often as servers do, because the set may have been lost in between.
+        if listed.is_none_or(|at| at.elapsed() >= defaults::HEARTBEAT) {
             list_queues(&self.link, &self.keys, [queue].iter()).await?;
-            self.state().listed.insert(queue.to_owned());
+            let mut state = self.state();
+            state.listed.insert(queue.to_owned(), Instant::now());
         }
         let items = batch.iter().map(|waiting| &waiting.item);
         enqueue(&self.link, &self.keys.queue(queue), items).await

@@ -1,0 +1,209 @@
+//! A stage for one test: keys of its own, clients and servers on them, and looks into Redis.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use redis::aio::MultiplexedConnection;
+use tokio::task::JoinHandle;
+use windlass::{Client, ClientBuilder, Report, Router, Server, ServerBuilder, ServerHandle};
+
+use crate::support::{RedisServer, eventually, unique_prefix, within};
+
+/// How long anything may take that is not measured.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// The state sets, one of which every record stands in.
+pub const STATES: [&str; 5] = ["pending", "active", "scheduled", "retry", "archived"];
+
+pub struct Stage {
+    url: String,
+    pub prefix: String,
+    redis: MultiplexedConnection,
+}
+
+impl Stage {
+    /// On the Redis that the tests share.
+    pub async fn new(name: &str) -> Self {
+        Self::on(RedisServer::shared(), name).await
+    }
+
+    /// On a Redis of the test's own.
+    pub async fn on(redis: &RedisServer, name: &str) -> Self {
+        Self {
+            url: redis.url(),
+            prefix: unique_prefix(name),
+            redis: redis.connection().await,
+        }
+    }
+
+    /// Clients and servers reach Redis there; the test's own looks stay direct.
+    pub fn behind(mut self, url: String) -> Self {
+        self.url = url;
+        self
+    }
+
+    pub fn redis(&self) -> MultiplexedConnection {
+        self.redis.clone()
+    }
+
+    pub fn client_builder(&self) -> ClientBuilder {
+        Client::builder(&self.url).prefix(&self.prefix)
+    }
+
+    pub async fn client(&self) -> Client {
+        let client = self.client_builder().connect().await;
+        client.expect("the test's Redis is there")
+    }
+
+    /// Settings with which a test need not wait long.
+    pub fn server(&self) -> ServerBuilder {
+        Server::builder()
+            .redis(&self.url)
+            .prefix(&self.prefix)
+            .heartbeat(Duration::from_millis(200))
+            .shutdown_grace(Duration::from_secs(5))
+            .cancel_grace(Duration::from_secs(1))
+    }
+
+    /// Builds and starts a server with these settings.
+    pub async fn serve(&self, settings: ServerBuilder, router: Router) -> Running {
+        Running::start(settings.build(router).await.expect("the server is built"))
+    }
+
+    pub fn key_of(&self, queue: &str, name: &str) -> String {
+        format!("{}:{{{queue}}}:{name}", self.prefix)
+    }
+
+    /// A key of the queue `default`.
+    pub fn key(&self, name: &str) -> String {
+        self.key_of("default", name)
+    }
+
+    /// What `HGETALL` answers for a task of the queue `default`, as text.
+    pub async fn record(&self, id: &str) -> BTreeMap<String, String> {
+        let record = self.redis().hgetall(self.key(&format!("t:{id}"))).await;
+        let record: BTreeMap<String, Vec<u8>> = record.expect("a record is a hash");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        record.into_iter().map(|(k, v)| (k, text(v))).collect()
+    }
+
+    /// The members of a state set of the queue `default` and their scores, lowest first.
+    pub async fn scores(&self, state: &str) -> Vec<(String, f64)> {
+        let members = self.redis().zrange_withscores(self.key(state), 0, -1).await;
+        members.expect("a state is a sorted set")
+    }
+
+    /// The ids in a state set of the queue `default`, lowest score first.
+    pub async fn ids(&self, state: &str) -> Vec<String> {
+        let scores = self.scores(state).await;
+        scores.into_iter().map(|(id, _)| id).collect()
+    }
+
+    pub async fn count_of(&self, queue: &str, state: &str) -> usize {
+        let count = self.redis().zcard(self.key_of(queue, state)).await;
+        count.expect("a state is a sorted set")
+    }
+
+    pub async fn count(&self, state: &str) -> usize {
+        self.count_of("default", state).await
+    }
+
+    /// The state of a task of the queue `default`; `gone` when it is in none.
+    pub async fn state(&self, id: &str) -> &'static str {
+        for state in STATES {
+            let score: Option<f64> = self.redis().zscore(self.key(state), id).await.unwrap();
+            if score.is_some() {
+                return state;
+            }
+        }
+        "gone"
+    }
+
+    /// Waits until a task of the queue `default` is in `state`; answers its record.
+    pub async fn wait_for_state(&self, id: &str, state: &str) -> BTreeMap<String, String> {
+        eventually(&format!("{id} is {state}"), LIMIT, async || {
+            let now = self.state(id).await;
+            if now == state { Ok(()) } else { Err(now) }
+        })
+        .await;
+        self.record(id).await
+    }
+
+    /// Waits until no task of the queue is left but archived ones.
+    pub async fn wait_until_drained(&self, queue: &str, limit: Duration) {
+        eventually(&format!("{queue} is drained"), limit, async || {
+            let mut left = BTreeMap::new();
+            for state in &STATES[..4] {
+                left.insert(*state, self.count_of(queue, state).await);
+            }
+            if left.values().all(|&n| n == 0) {
+                Ok(())
+            } else {
+                Err(left)
+            }
+        })
+        .await;
+    }
+
+    /// The totals that the scripts keep of the queue `default`.
+    pub async fn totals(&self) -> HashMap<String, u64> {
+        self.redis().hgetall(self.key("stats")).await.unwrap()
+    }
+
+    pub async fn total(&self, name: &str) -> u64 {
+        self.totals().await.get(name).copied().unwrap_or(0)
+    }
+
+    /// Redis' clock in ms since the epoch.
+    pub async fn now(&self) -> u64 {
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME")
+            .query_async(&mut self.redis())
+            .await
+            .unwrap();
+        seconds * 1000 + micros / 1000
+    }
+
+    /// Checks for the queue `default` that records and state sets, and leases and active tasks,
+    /// name the same ids, each once.
+    pub async fn audit(&self) {
+        let prefix = self.key("t:");
+        let pattern = prefix.replace('{', "[{]").replace('}', "[}]") + "*";
+        let records: Vec<String> = self.redis().keys(pattern).await.unwrap();
+        let records: BTreeSet<&str> = records.iter().map(|key| &key[prefix.len()..]).collect();
+        let mut listed = Vec::new();
+        for state in STATES {
+            listed.extend(self.ids(state).await);
+        }
+        listed.sort_unstable();
+        assert!(listed.iter().eq(&records), "{listed:?} {records:?}");
+        let mut active = self.ids("active").await;
+        let mut leased: Vec<String> = self.redis().hkeys(self.key("leases")).await.unwrap();
+        active.sort_unstable();
+        leased.sort_unstable();
+        assert_eq!(active, leased, "active tasks and leases");
+    }
+}
+
+/// A server that runs until it is stopped, or until the test ends.
+pub struct Running {
+    pub handle: ServerHandle,
+    run: JoinHandle<Report>,
+}
+
+impl Running {
+    pub fn start(server: Server) -> Self {
+        let handle = server.handle();
+        let run = tokio::spawn(async move {
+            let report = server.run_until(std::future::pending()).await;
+            report.expect("the server starts")
+        });
+        Self { handle, run }
+    }
+
+    pub async fn stop(self) -> Report {
+        self.handle.stop();
+        let report = within("the server stops", LIMIT, self.run).await;
+        report.expect("the server does not panic")
+    }
+}
