@@ -65,7 +65,7 @@ local function replace(holder, task)
     change = { id = holder.id, set = holder.set, new = holder.task }
     if not holder.task then
       local limit, priority = unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority'))
-      change.limit, change.priority = tonumber(limit), priority
+      change.limit, change.priority = finite(limit), priority
     end
     replaced[holder.id] = change
   end

@@ -18,7 +18,7 @@ for i, task in ipairs(without_cancelled(ended)) do
   local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }
   if spends then
-    fields[5], fields[6] = 'retried', int((tonumber(record.retried) or 0) + 1)
+    fields[5], fields[6] = 'retried', int((finite(record.retried) or 0) + 1)
     counts.failed = counts.failed + 1
   end
   write_try(task, lost, fields)

@@ -27,6 +27,13 @@ local function int(n)
   return string.format('%.0f', n)
 end
 
+-- A record's field as a number, or nil where it is none. NaN and infinities are none: they would spoil
+-- what is computed from them, which Redis refuses only after other writes.
+local function finite(text)
+  local n = tonumber(text or nil)
+  return n and n - n == 0 and n or nil
+end
+
 local function record_key(id)
   return base .. ':t:' .. id
 end
@@ -159,5 +166,5 @@ end
 
 -- The score of a task that becomes pending as the i-th of its batch.
 local function pending_score(i, priority)
-  return int(now_us + i - (tonumber(priority) or 0) * HEAD_START_US)
+  return int(now_us + i - (finite(priority) or 0) * HEAD_START_US)
 end
