@@ -62,5 +62,6 @@ pub use server::{
     default_retry_delay,
 };
 pub use task::{
-    InvalidTask, NameError, NameProblem, NewTask, PayloadError, RawTask, Task, TaskState,
+    InvalidTask, NameError, NameProblem, NewTask, PayloadError, PolicyProblem, RawTask,
+    RetryPolicy, Task, TaskState, Unique,
 };
