@@ -24,7 +24,7 @@ while at <= #ARGV do
   local task = { id = ARGV[at], own_id = ARGV[at + 1] == '1', due = nil, priority = ARGV[at + 3] }
   local due = ARGV[at + 2]
   if string.sub(due, 1, 1) == '+' then
-    task.due = now + tonumber(string.sub(due, 2))
+    task.due = after(tonumber(string.sub(due, 2)))
   elseif due ~= '' then
     task.due = tonumber(due)
   end

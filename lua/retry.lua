@@ -30,7 +30,7 @@ for i, task in ipairs(without_cancelled(ended)) do
     counts.retried = counts.retried + 1
     waiting_tasks[#waiting_tasks + 1] = task
     if delay > 0 then
-      waiting[#waiting + 1] = int(now + delay)
+      waiting[#waiting + 1] = int(after(delay))
       waiting[#waiting + 1] = task.id
     else
       -- A lost task has had its turn: it goes back to its place, not behind the backlog.
