@@ -306,6 +306,7 @@ impl ServerBuilder {
                 counters: Default::default(),
                 vitals: Default::default(),
                 log_limit: Default::default(),
+                failure_log_limit: Default::default(),
             }),
             connections: Arc::new(connections),
         })
