@@ -5,6 +5,7 @@ use rand::random_range;
 
 use super::connections::Connections;
 use super::patience::Patience;
+use super::round::Round;
 use super::shared::Shared;
 use crate::broker::{BrokerError, Queue, RecordScan, SweepRequest, adopt, sweep};
 
@@ -33,10 +34,12 @@ impl Janitor {
     }
 
     async fn round(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+        let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
-            self.sweep(&served.queue).await?;
+            round.note(self.sweep(&served.queue).await)?;
         }
-        self.find_strays(scan).await
+        round.note(self.find_strays(scan).await)?;
+        round.end()
     }
 
     async fn sweep(&self, queue: &Queue) -> Result<(), BrokerError> {
