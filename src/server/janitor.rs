@@ -77,6 +77,7 @@ impl Janitor {
     /// One step of a slow scan over all records of this server's queues.
     async fn find_strays(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
+        let lease = self.shared.config.lease;
         let ids = scan.step(&self.connections.pool, &self.shared.keys).await?;
         let mut by_queue: HashMap<&Queue, Vec<String>> = HashMap::new();
         for (queue, id) in ids {
@@ -86,7 +87,7 @@ impl Janitor {
         }
         for (queue, ids) in by_queue {
             for ids in ids.chunks(crate::defaults::SCRIPT_TASKS) {
-                let strays = adopt(&self.connections.pool, queue, ids).await?;
+                let strays = adopt(&self.connections.pool, queue, lease, ids).await?;
                 if strays > 0 {
                     tracing::error!(
                         queue = &*queue.name,
