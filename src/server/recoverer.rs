@@ -84,6 +84,11 @@ impl Recoverer {
             skew: config.clock_skew,
         };
         let retried = retry(&self.connections.pool, queue, by, &plan.retry).await?;
+        for (retrial, answer) in plan.retry.iter().zip(&retried) {
+            if *answer == Settled::Done && !retrial.delay.is_zero() {
+                self.shared.due.hint(queue, retrial.delay);
+            }
+        }
         let archived = archive(&self.connections.pool, queue, by, &plan.archive).await?;
         for (archival, answer) in plan.archive.iter().zip(&archived) {
             if *answer == Settled::Done {
