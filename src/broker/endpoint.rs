@@ -90,13 +90,21 @@ impl Endpoint {
     }
 }
 
+/// As much of a URL as surely holds no password, also where it is not the URL that was meant.
 fn without_password(url: &str) -> String {
-    let (Some((scheme, rest)), Some((_, host))) = (url.split_once("://"), url.rsplit_once('@'))
-    else {
-        return url.to_owned();
+    // What follows may be `?pass=…`.
+    const REST: [char; 3] = ['?', '#', '&'];
+    let Some((login, host)) = url.rsplit_once('@') else {
+        return url.split(REST).next().unwrap_or_default().to_owned();
     };
-    let user = rest.split([':', '@']).next().unwrap_or_default();
-    format!("{scheme}://{user}:***@{host}")
+    let host = host.split(REST).next().unwrap_or_default();
+    match login.split_once("://") {
+        Some((scheme, login)) => {
+            let user = login.split([':', '/', '?', '#', '&']).next();
+            format!("{scheme}://{}:***@{host}", user.unwrap_or_default())
+        }
+        None => format!("***@{host}"),
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +125,11 @@ mod tests {
             "http://127.0.0.1",
             "redis://:secret@host:port",
             "redis://u:secret@h/x",
+            "u:secret@h:6379",
+            "secret@h",
+            "redis://h:port/?pass=secret",
+            "unix:///s?pass=secret&user=a@b&db=x",
+            "redis://u:sec?secret@h:port",
         ] {
             let message = problem(url);
             assert!(
