@@ -140,7 +140,12 @@ impl BrokerError {
             "OOM" => Self::OutOfMemory(Box::new(error)),
             "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Box::new(error)),
             "WRONGTYPE" => Self::WrongType(Box::new(error)),
-            "WINDLASSSCHEMA" => Self::Schema(error.detail().unwrap_or_default().to_owned()),
+            "WINDLASSSCHEMA" => {
+                let detail = error.detail().unwrap_or_default();
+                // Redis adds where in which script.
+                let told = detail.split(" script: ").next().unwrap_or_default();
+                Self::Schema(told.to_owned())
+            }
             _ => match error.kind() {
                 ErrorKind::Io | ErrorKind::Parse => Self::Disconnected(Box::new(error)),
                 ErrorKind::AuthenticationFailed => Self::Denied(Box::new(error)),
