@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo};
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, Value};
 
-use super::{BrokerError, UrlProblem};
+use super::{BrokerError, ConnectProblem, UrlProblem};
 
 /// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
 /// Unix socket.
@@ -65,10 +65,28 @@ impl Endpoint {
         &self,
         response_timeout: Duration,
     ) -> Result<MultiplexedConnection, BrokerError> {
-        self.client
-            .get_multiplexed_async_connection_with_config(&self.config(response_timeout))
-            .await
-            .map_err(|error| BrokerError::connect(error, &self.address))
+        let config = self.config(response_timeout);
+        let open = async {
+            let mut connection = self
+                .client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
+            // The library's handshake does not ask for an answer: a login may still be missing.
+            let answer = connection.send_packed_command(&redis::cmd("PING")).await;
+            match answer.and_then(Value::extract_error) {
+                // Other errors of Redis itself may pass, and are the next command's business.
+                Err(error) if error.code().is_none_or(|code| code == "NOAUTH") => Err(error),
+                _ => Ok(connection),
+            }
+        };
+        match tokio::time::timeout(self.connect_timeout, open).await {
+            Ok(opened) => opened.map_err(|error| BrokerError::connect(error, &self.address)),
+            Err(elapsed) => Err(BrokerError::Connect {
+                address: self.address.clone(),
+                problem: ConnectProblem::Timeout,
+                source: elapsed.into(),
+            }),
+        }
     }
 
     pub(super) async fn pubsub(&self) -> Result<redis::aio::PubSub, BrokerError> {
