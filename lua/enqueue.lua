@@ -115,6 +115,8 @@ for i, task in ipairs(tasks) do
   end
 end
 local due_before = next_due()
+-- Reads nothing that is needed, but fails before any write where the key is of another type.
+redis.call('ZCARD', PENDING)
 
 local pending, scheduled, deadlines = {}, {}, {}
 local function place(id, due, i, priority)

@@ -365,7 +365,7 @@ impl ServerBuilder {
             ("shutdown_grace", config.shutdown_grace),
             ("cancel_grace", config.cancel_grace),
         ];
-        let mut all = durations.iter().chain(&maybe_zero);
+        let mut all = maybe_zero.iter().chain(&durations);
         match all.find(|(_, d)| *d > FAR) {
             Some((name, _)) => Err(BuildError::LongDuration(name)),
             None => Ok(()),
