@@ -106,7 +106,10 @@ for i, task in ipairs(tasks) do
     counts.enqueued = counts.enqueued + 1
     if task.lock then
       locks[task.lock] = { id = task.id, mode = task.mode, task = task }
-      task.replace_until = task.max_wait and now + task.max_wait
+      if task.max_wait and task.mode == 'replace' then
+        task.replace_until = now + task.max_wait
+        task.due = math.min(task.due or now, task.replace_until)
+      end
     end
   elseif answers[i] ~= 0 and answers[i][1] == 2 then
     counts.replaced = counts.replaced + 1
