@@ -62,10 +62,10 @@ end
 local function replace(holder, task)
   local change = replaced[holder.id]
   if not change then
-    change = { id = holder.id, set = holder.set, new = holder.task }
+    change = { id = holder.id, set = holder.set, new = holder.task, unique = 'replace:' .. task.digest }
     if not holder.task then
-      local limit, priority = unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority'))
-      change.limit, change.priority = finite(limit), priority
+      local fields = redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority', 'lock_ms')
+      change.limit, change.priority, change.lock_ms = finite(fields[1]), fields[2], fields[3]
     end
     replaced[holder.id] = change
   end
@@ -106,7 +106,10 @@ for i, task in ipairs(tasks) do
     counts.enqueued = counts.enqueued + 1
     if task.lock then
       locks[task.lock] = { id = task.id, mode = task.mode, task = task }
-      task.replace_until = task.max_wait and now + task.max_wait
+      if task.max_wait and task.mode == 'replace' then
+        task.replace_until = now + task.max_wait
+        task.due = math.min(task.due or now, task.replace_until)
+      end
     end
   elseif answers[i] ~= 0 and answers[i][1] == 2 then
     counts.replaced = counts.replaced + 1
@@ -140,14 +143,15 @@ for i, task in ipairs(tasks) do
       deadlines[#deadlines + 1] = task.id
     end
     if task.lock then
-      redis.call('HSET', records[i], 'unique', task.mode .. ':' .. task.digest)
+      task.unique = task.mode .. ':' .. task.digest
+      redis.call('HSET', records[i], 'unique', task.unique)
       if task.replace_until then
         redis.call('HSET', records[i], 'replace_until', int(task.replace_until))
       end
-      redis.call('SET', task.lock, task.mode .. ' ' .. task.id)
       if task.lock_ms then
-        redis.call('PEXPIRE', task.lock, int(task.lock_ms + math.max(0, (task.due or now) - now)))
+        redis.call('HSET', records[i], 'lock_ms', int(task.lock_ms))
       end
+      take_lock(task.id, task, math.max(0, (task.due or now) - now))
     end
     place(task.id, task.due, i, task.priority)
   end
@@ -157,6 +161,7 @@ for id, change in pairs(replaced) do
   if not change.new then
     redis.call('ZREM', change.set, id)
     place(id, change.due, #tasks, change.priority)
+    take_lock(id, change, change.due - now)
   end
 end
 bulk('ZADD', PENDING, pending)

@@ -24,6 +24,19 @@ local function holder_of(key)
   end
 end
 
+-- Gives a task the lock that its record names, for its time (if it has one) after the task becomes
+-- due, which is in `delay` ms. More arguments are options of SET.
+local function take_lock(id, record, delay, ...)
+  local key, mode = lock_of(record.unique)
+  local options = { ... }
+  local lock_ms = tonumber(record.lock_ms)
+  if lock_ms then
+    options[#options + 1] = 'PX'
+    options[#options + 1] = int(lock_ms + delay)
+  end
+  redis.call('SET', key, mode .. ' ' .. id, unpack(options))
+end
+
 -- The key of the lock that a task frees when it ends: a lock for a time outlives its task.
 local function lock_to_free(id, unique)
   local key, mode = lock_of(unique)
