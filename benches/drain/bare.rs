@@ -42,7 +42,8 @@ async fn claim_and_complete(mut redis: MultiplexedConnection, batch: usize) -> R
         let holder = format!("{number}@{SERVER}");
         let mut call = start(&complete);
         for id in ids {
-            call.arg(id).arg(&holder);
+            // Neither a lock nor a retention, and no result.
+            call.arg(id).arg(&holder).arg(0).arg("");
         }
         let _: Value = call.invoke_async(&mut redis).await?;
     }

@@ -10,7 +10,10 @@ pub fn complete() -> Script {
 
 /// As the library sends it: the shared Lua between the `#!lua` line and the script's text.
 fn compose(text: &str) -> Script {
-    let base = include_str!("../../lua/shared/base.lua");
+    let shared = [
+        include_str!("../../lua/shared/base.lua"),
+        include_str!("../../lua/shared/ends.lua"),
+    ];
     let (flags, body) = text.split_once('\n').expect("a script has many lines");
-    Script::new(&[flags, base, body].join("\n"))
+    Script::new(&[&[flags], &shared[..], &[body]].concat().join("\n"))
 }
