@@ -7,8 +7,8 @@ use super::shared::Shared;
 use crate::broker::BrokerError;
 use crate::defaults::RECONNECT_CAP;
 
-/// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so
-/// at most once a second, and once more when it works again.
+/// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so,
+/// and that it works again, at most once a second.
 pub(super) struct Patience {
     component: &'static str,
     backoff: ExponentialBackoff,
@@ -59,7 +59,16 @@ impl Patience {
         if let Some(since) = self.failing_since.take() {
             self.backoff = Self::backoff();
             let after = since.elapsed();
-            tracing::info!(server.id = %shared.id, component = self.component, ?after, "Redis works again");
+            // All components come back at about the same time.
+            if let Some(suppressed) = shared.log_limit.pass() {
+                tracing::info!(
+                    server.id = %shared.id,
+                    component = self.component,
+                    ?after,
+                    suppressed,
+                    "Redis works again"
+                );
+            }
             shared.observe(&Event::ConnectionRestored {
                 component: self.component,
                 after,
