@@ -10,6 +10,7 @@ use super::{BrokerError, ConnectProblem, Endpoint, Query};
 pub(crate) struct Pool {
     pool: deadpool_redis::Pool,
     address: String,
+    connect_timeout: Duration,
     command_timeout: Duration,
 }
 
@@ -35,6 +36,7 @@ impl Pool {
         Ok(Self {
             pool,
             address: endpoint.address().to_owned(),
+            connect_timeout: endpoint.connect_timeout(),
             command_timeout,
         })
     }
@@ -42,22 +44,27 @@ impl Pool {
     fn checkout_error(&self, error: PoolError) -> BrokerError {
         match error {
             PoolError::Backend(error) => BrokerError::connect(error, &self.address),
-            error => BrokerError::Connect {
-                address: self.address.clone(),
-                problem: ConnectProblem::Timeout,
-                source: Box::new(error),
-            },
+            error => self.timed_out(error),
+        }
+    }
+
+    fn timed_out(&self, source: impl std::error::Error + Send + Sync + 'static) -> BrokerError {
+        BrokerError::Connect {
+            address: self.address.clone(),
+            problem: ConnectProblem::Timeout,
+            source: Box::new(source),
         }
     }
 }
 
 impl Query for Pool {
     async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
-        let mut connection = self
-            .pool
-            .get()
-            .await
-            .map_err(|error| self.checkout_error(error))?;
+        // One limit for all: each dead connection that it finds would cost a timeout of its own.
+        let checkout = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
+        let mut connection = match checkout {
+            Ok(checkout) => checkout.map_err(|error| self.checkout_error(error))?,
+            Err(elapsed) => return Err(self.timed_out(elapsed)),
+        };
         let reply = connection
             .send_packed_command(command)
             .await
