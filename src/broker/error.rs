@@ -38,7 +38,9 @@ pub enum BrokerError {
     #[error("the connection to Redis was lost")]
     Disconnected(#[source] Source),
     /// The command was never sent.
-    #[error("nothing was sent, because Redis failed or did not answer the calls before")]
+    #[error(
+        "nothing was sent: Redis did not answer the calls before in time, or the runtime that was to send it has ended"
+    )]
     NotSent,
     /// Redis cannot serve now, but will: it loads its data, fails over, or runs a long script.
     #[error("Redis cannot serve this now ({code})")]

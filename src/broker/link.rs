@@ -1,9 +1,11 @@
+use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
 use tokio::sync::Mutex;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{BrokerError, Endpoint, Fault, Query};
 
@@ -23,6 +25,25 @@ struct Held {
     connection: Option<MultiplexedConnection>,
     /// Counts connections, so that a late error of an old one does not drop its successor.
     generation: u64,
+    /// When it was last asked for.
+    used: Option<Instant>,
+    /// A task that only ends with the runtime that drives the connection.
+    runtime: Option<AbortOnDropHandle<()>>,
+}
+
+/// How long a connection may lie idle before it is doubted.
+const TRUSTED: Duration = Duration::from_secs(1);
+
+impl Held {
+    /// Whether the connection may have broken without anybody having noticed: Redis or something on
+    /// the way closed it while it was idle, or the runtime that drove it has ended.
+    fn is_doubtful(&self) -> bool {
+        self.used.is_none_or(|at| at.elapsed() > TRUSTED)
+            || self
+                .runtime
+                .as_ref()
+                .is_none_or(AbortOnDropHandle::is_finished)
+    }
 }
 
 impl Link {
@@ -47,6 +68,24 @@ impl Link {
         self.connection().await.map(drop)
     }
 
+    /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
+    /// command that must not be repeated: whether one that was sent into a dead connection has run
+    /// would be unknown.
+    pub(crate) async fn revive(&self) -> Result<(), BrokerError> {
+        let held = self.held.lock().await;
+        let trusted = held.connection.is_some() && !held.is_doubtful();
+        drop(held);
+        if trusted {
+            return Ok(());
+        }
+        match self.query(&redis::cmd("PING")).await {
+            Err(BrokerError::Disconnected(_)) => self.connect().await,
+            Err(error) if error.fault() == Fault::Reconnect => Err(error),
+            // Whatever else Redis says, it answers.
+            _ => Ok(()),
+        }
+    }
+
     /// Drops the connection, which also ends a command that blocks on it.
     pub(crate) async fn disconnect(&self) {
         self.held.lock().await.connection = None;
@@ -54,10 +93,12 @@ impl Link {
 
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), BrokerError> {
         let mut held = self.held.lock().await;
+        held.used = Some(Instant::now());
         if let Some(connection) = &held.connection {
             return Ok((connection.clone(), held.generation));
         }
         let connection = self.endpoint.connect(self.response_timeout).await?;
+        held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
         held.generation += 1;
         held.connection = Some(connection.clone());
         Ok((connection, held.generation))

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
-use crate::broker::{BrokerError, EnqueueAnswer, EnqueueItem, Keys, Link, enqueue, list_queues};
+use crate::broker::{BrokerError, EnqueueItem, Keys, Link, enqueue, list_queues};
 use crate::defaults;
 
 /// Joins enqueues that happen at the same time: while a script call is on its way, the next ones
@@ -124,11 +124,13 @@ impl Joiner {
         let (batch, late): (Vec<_>, Vec<_>) = batch
             .into_iter()
             .partition(|waiting| waiting.since.elapsed() < self.patience);
-        for waiting in late {
-            // A receiver that is gone no longer wants the answer.
-            let _ = waiting
-                .answer
-                .send(Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent))));
+        refuse(late, BrokerError::NotSent);
+        if batch.is_empty() {
+            return;
+        }
+        // Once for all queues: each of them on its own would wait for the connection anew.
+        if let Err(error) = self.link.revive().await {
+            return refuse(batch, error);
         }
         let mut by_queue: HashMap<String, Vec<Waiting>> = HashMap::new();
         for waiting in batch {
@@ -146,7 +148,11 @@ impl Joiner {
     }
 
     async fn send_to(&self, queue: String, batch: Vec<Waiting>) {
-        match self.call(&queue, &batch).await {
+        if let Err(error) = self.list(&queue).await {
+            return refuse(batch, error);
+        }
+        let items = batch.iter().map(|waiting| &waiting.item);
+        match enqueue(&self.link, &self.keys.queue(&queue), items).await {
             Ok(answers) => {
                 for (waiting, answer) in batch.into_iter().zip(answers) {
                     let answer = Enqueued::answered(&waiting.item, answer);
@@ -163,11 +169,7 @@ impl Joiner {
         }
     }
 
-    async fn call(
-        &self,
-        queue: &str,
-        batch: &[Waiting],
-    ) -> Result<Vec<EnqueueAnswer>, BrokerError> {
+    async fn list(&self, queue: &str) -> Result<(), BrokerError> {
         let listed = self.state().listed.get(queue).copied();
         // Again as often as servers do, because the set may have been lost in between.
         if listed.is_none_or(|at| at.elapsed() >= defaults::HEARTBEAT) {
@@ -175,13 +177,23 @@ impl Joiner {
             let mut state = self.state();
             state.listed.insert(queue.to_owned(), Instant::now());
         }
-        let items = batch.iter().map(|waiting| &waiting.item);
-        enqueue(&self.link, &self.keys.queue(queue), items).await
+        Ok(())
     }
 }
 
-/// Sends until nothing waits. When its runtime shuts down under it, those who wait are told, and the
-/// next enqueue starts another.
+/// Answers those whose tasks were not sent.
+fn refuse(batch: Vec<Waiting>, error: BrokerError) {
+    let error = Arc::new(error);
+    for waiting in batch {
+        // A receiver that is gone no longer wants the answer.
+        let _ = waiting
+            .answer
+            .send(Err(EnqueueError::Refused(error.clone())));
+    }
+}
+
+/// Sends until nothing waits. When its runtime shuts down under it, those who wait are told that
+/// nothing was sent, those on their way that it is unknown, and the next enqueue starts another.
 struct Sender {
     joiner: Arc<Joiner>,
     finished: bool,
@@ -204,8 +216,8 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if !self.finished {
             let mut state = self.joiner.state();
-            state.waiting.clear();
             state.sending = false;
+            refuse(std::mem::take(&mut state.waiting), BrokerError::NotSent);
         }
     }
 }
