@@ -215,3 +215,115 @@ fn is_broken_off(error: &RedisError) -> bool {
         .and_then(|cause| cause.downcast_ref::<io::Error>());
     error.is_connection_dropped() || cause.is_some_and(|e| e.kind() == io::ErrorKind::InvalidData)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use redis::{RedisError, Value, parse_redis_value};
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(1);
+
+    /// The error of a reply of Redis.
+    fn answered(code: &str) -> RedisError {
+        let reply = format!("-{code} some words\r\n");
+        let reply = parse_redis_value(reply.as_bytes()).and_then(Value::extract_error);
+        reply.expect_err(code)
+    }
+
+    fn io(kind: io::ErrorKind) -> RedisError {
+        io::Error::from(kind).into()
+    }
+
+    #[test]
+    fn every_error_has_its_name_and_what_to_do_about_it() {
+        use Fault::{Permanent, Reconnect, Wait};
+        let table = [
+            ("READONLY", "Unavailable", Reconnect),
+            ("LOADING", "Unavailable", Reconnect),
+            ("MASTERDOWN", "Unavailable", Reconnect),
+            ("BUSY", "Unavailable", Wait),
+            ("MISCONF", "Unavailable", Wait),
+            ("NOREPLICAS", "Unavailable", Wait),
+            ("TRYAGAIN", "Unavailable", Wait),
+            ("CLUSTERDOWN", "Unavailable", Wait),
+            ("OOM", "OutOfMemory", Wait),
+            ("NOPERM", "Denied", Permanent),
+            ("NOAUTH", "Denied", Permanent),
+            ("WRONGPASS", "Denied", Permanent),
+            ("WRONGTYPE", "WrongType", Permanent),
+            ("WINDLASSSCHEMA", "Schema", Permanent),
+            ("NOSCRIPT", "Refused", Permanent),
+            ("CROSSSLOT", "Refused", Permanent),
+            ("MOVED", "Refused", Permanent),
+            ("ERR", "Refused", Permanent),
+            ("SOMETHINGNEW", "Refused", Permanent),
+        ];
+        for (code, name, fault) in table {
+            let error = BrokerError::classify(answered(code), TIMEOUT);
+            assert!(format!("{error:?}").starts_with(name), "{code}: {error:?}");
+            assert_eq!(error.fault(), fault, "{code}");
+            // Redis has answered, so that it is known to have done nothing.
+            assert!(!error.outcome_unknown(), "{code}");
+        }
+    }
+
+    #[test]
+    fn without_an_answer_the_outcome_is_unknown_and_the_connection_is_replaced() {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof};
+        let garbage = parse_redis_value(b"HTTP/1.1 400\r\n").expect_err("no reply");
+        let table = [
+            (io(TimedOut), "Timeout"),
+            (io(BrokenPipe), "Disconnected"),
+            (io(ConnectionReset), "Disconnected"),
+            (io(UnexpectedEof), "Disconnected"),
+            (garbage, "Disconnected"),
+        ];
+        for (error, name) in table {
+            let error = BrokerError::classify(error, TIMEOUT);
+            assert!(format!("{error:?}").starts_with(name), "{error:?}");
+            assert_eq!(error.fault(), Fault::Reconnect, "{error:?}");
+            assert!(error.outcome_unknown(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn every_failure_to_connect_is_named_and_tried_again() {
+        use io::ErrorKind::{
+            ConnectionRefused, ConnectionReset, HostUnreachable, InvalidData, NotFound,
+            PermissionDenied, TimedOut, UnexpectedEof,
+        };
+        let login = RedisError::from((ErrorKind::AuthenticationFailed, "login"));
+        let table = [
+            (io(ConnectionRefused), ConnectProblem::Refused),
+            (io(NotFound), ConnectProblem::Refused),
+            (io(TimedOut), ConnectProblem::Timeout),
+            (io(ConnectionReset), ConnectProblem::NotRedis),
+            (io(UnexpectedEof), ConnectProblem::NotRedis),
+            (io(InvalidData), ConnectProblem::NotRedis),
+            (io(HostUnreachable), ConnectProblem::Other),
+            (io(PermissionDenied), ConnectProblem::Other),
+            (login, ConnectProblem::Login),
+            (answered("NOAUTH"), ConnectProblem::Login),
+            (answered("WRONGPASS"), ConnectProblem::Login),
+            (answered("NOPERM"), ConnectProblem::Login),
+            (answered("LOADING"), ConnectProblem::NotReady),
+            (answered("MASTERDOWN"), ConnectProblem::NotReady),
+            (answered("BUSY"), ConnectProblem::NotReady),
+            (answered("CLUSTERDOWN"), ConnectProblem::NotReady),
+            (answered("ERR"), ConnectProblem::Other),
+        ];
+        for (error, expected) in table {
+            let shown = error.to_string();
+            let error = BrokerError::connect(error, "host:1");
+            assert!(
+                matches!(&error, BrokerError::Connect { problem, .. } if *problem == expected),
+                "{shown}: {error:?}"
+            );
+            assert_eq!(error.fault(), Fault::Reconnect);
+            assert!(!error.outcome_unknown(), "nothing was sent");
+        }
+    }
+}
