@@ -8,4 +8,17 @@ mod fixture;
 #[path = "../lifecycle/seen.rs"]
 mod seen;
 
+mod denied;
+mod loading;
+mod log;
+mod lost_reply;
+mod memory_full;
+mod outage;
+mod producer;
+mod read_only;
 mod refused;
+mod restarts;
+mod runtimes;
+mod scripts_forgotten;
+mod settings;
+mod wake_connection;

@@ -1,10 +1,13 @@
 //! A stage for one test: keys of its own, clients and servers on them, and looks into Redis.
 
+// Each binary that includes this uses only a part of it.
+#![allow(dead_code)]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
+use redis::{AsyncCommands, FromRedisValue};
 use tokio::task::JoinHandle;
 use windlass::{Client, ClientBuilder, Report, Router, Server, ServerBuilder, ServerHandle};
 
@@ -41,6 +44,14 @@ impl Stage {
     pub fn behind(mut self, url: String) -> Self {
         self.url = url;
         self
+    }
+
+    /// The same keys, looked at through a new connection: Redis was restarted.
+    pub async fn reconnect(self, redis: &RedisServer) -> Self {
+        Self {
+            redis: redis.connection().await,
+            ..self
+        }
     }
 
     pub fn redis(&self) -> MultiplexedConnection {
@@ -105,19 +116,41 @@ impl Stage {
         count.expect("a state is a sorted set")
     }
 
+    /// How many tasks of the queue `default` stand in each state, at one moment.
+    pub async fn counts(&self) -> [usize; 5] {
+        self.counts_of("default").await.unwrap()
+    }
+
+    async fn counts_of(&self, queue: &str) -> Result<[usize; 5], redis::RedisError> {
+        self.look(queue, "ZCARD", None).await
+    }
+
+    /// What a command answers for each state set. At one moment, because tasks are on their way from
+    /// one to another; by a script, because a full Redis refuses transactions.
+    async fn look<T: FromRedisValue>(
+        &self,
+        queue: &str,
+        command: &str,
+        member: Option<&str>,
+    ) -> Result<T, redis::RedisError> {
+        const SCRIPT: &str = "#!lua flags=no-writes\n\
+            local answers = {}\n\
+            for i, key in ipairs(KEYS) do answers[i] = redis.call(ARGV[1], key, unpack(ARGV, 2)) end\n\
+            return answers";
+        let mut look = redis::cmd("EVAL");
+        look.arg(SCRIPT).arg(STATES.len());
+        look.arg(STATES.map(|state| self.key_of(queue, state)).to_vec());
+        look.arg(command).arg(member);
+        look.query_async(&mut self.redis()).await
+    }
+
     pub async fn count(&self, state: &str) -> usize {
         self.count_of("default", state).await
     }
 
     /// The state of a task of the queue `default`; `gone` when it is in none.
     pub async fn state(&self, id: &str) -> &'static str {
-        // At one moment, because the task may be on its way from one set to another.
-        let mut look = redis::pipe();
-        look.atomic();
-        for state in STATES {
-            look.zscore(self.key(state), id);
-        }
-        let scores: Vec<Option<f64>> = look.query_async(&mut self.redis()).await.unwrap();
+        let scores: Vec<Option<f64>> = self.look("default", "ZSCORE", Some(id)).await.unwrap();
         let found = scores.iter().position(Option::is_some);
         found.map_or("gone", |place| STATES[place])
     }
@@ -135,16 +168,16 @@ impl Stage {
     /// Waits until no task of the queue is left but archived ones.
     pub async fn wait_until_drained(&self, queue: &str, limit: Duration) {
         eventually(&format!("{queue} is drained"), limit, async || {
-            let mut look = redis::pipe();
-            look.atomic();
-            for state in &STATES[..4] {
-                look.zcard(self.key_of(queue, state));
-            }
-            let left: [usize; 4] = look
-                .query_async(&mut self.redis())
+            let counts = self
+                .counts_of(queue)
                 .await
-                .map_err(|_| [0; 4])?;
-            if left == [0; 4] { Ok(()) } else { Err(left) }
+                .map_err(|error| error.to_string())?;
+            let drained = counts[..4] == [0; 4];
+            if drained {
+                Ok(())
+            } else {
+                Err(format!("{counts:?}"))
+            }
         })
         .await;
     }

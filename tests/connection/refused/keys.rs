@@ -1,7 +1,7 @@
 //! Keys under the prefix that are not windlass', or of another version of it.
 
 use redis::AsyncCommands;
-use windlass::{BrokerError, BuildError, EnqueueError, Inspector, RawTask, RedisFinding, Router};
+use windlass::{BrokerError, BuildError, EnqueueError, RawTask, RedisFinding, Router};
 
 use super::whole;
 use crate::fixture::Stage;
@@ -113,5 +113,4 @@ async fn a_queue_of_another_schema_is_refused() {
     );
     assert!(!text.contains("user_script"), "{text}");
     assert!(stage.record("a").await.is_empty());
-    drop(Inspector::connect_with_prefix);
 }

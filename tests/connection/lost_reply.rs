@@ -1,0 +1,196 @@
+//! A reply that is lost after Redis has done what was asked.
+
+use std::time::Duration;
+
+use windlass::{
+    BrokerError, EnqueueError, EnqueueOutcome, NewTask, RawTask, Router, TaskContext, TaskError,
+};
+
+use crate::fixture::{LIMIT, Stage};
+use crate::seen::seen;
+use crate::support::{Proxy, RedisServer, eventually};
+
+/// A stage whose clients and servers reach the shared Redis through a proxy.
+async fn stage(name: &str) -> (Proxy, Stage) {
+    let proxy = Proxy::start(RedisServer::shared().port());
+    let stage = Stage::new(name).await.behind(proxy.url());
+    (proxy, stage)
+}
+
+/// Whether a request is a script call that holds all these texts.
+fn calls(texts: &[&str]) -> impl FnMut(&[u8]) -> bool + Send + use<> {
+    let texts: Vec<String> = texts.iter().map(|text| text.to_string()).collect();
+    move |request| {
+        let request = String::from_utf8_lossy(request);
+        request.contains("EVALSHA") && texts.iter().all(|text| request.contains(text))
+    }
+}
+
+fn task(id: &str) -> NewTask {
+    NewTask::from(RawTask::new("kind", "x")).id(id)
+}
+
+#[tokio::test]
+async fn an_enqueue_without_a_reply_says_that_its_outcome_is_unknown() {
+    let (proxy, stage) = stage("enqueue").await;
+    let client = stage.client().await;
+    client.enqueue(task("warm")).await.unwrap();
+    proxy.drop_replies_once(calls(&["lost"]));
+    let error = client.enqueue(task("lost")).await.unwrap_err();
+    let EnqueueError::OutcomeUnknown { id, source } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(id, "lost");
+    assert!(
+        matches!(**source, BrokerError::Disconnected(_)),
+        "{source:?}"
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("task lost") && text.contains("is unknown"),
+        "{text}"
+    );
+    assert!(text.contains("again with the same id"), "{text}");
+    assert_eq!(proxy.dropped(), 1);
+
+    let again = client.enqueue(task("lost")).await.unwrap();
+    assert_eq!(again.outcome, EnqueueOutcome::Exists);
+    assert_eq!(stage.ids("pending").await, ["warm", "lost"]);
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn an_enqueue_that_redis_did_not_get_is_new_when_repeated() {
+    let (proxy, stage) = stage("not-sent").await;
+    let client = stage.client().await;
+    client.enqueue(task("warm")).await.unwrap();
+    proxy.drop_requests_once(calls(&["lost"]));
+    let error = client.enqueue(task("lost")).await.unwrap_err();
+    assert!(
+        matches!(error, EnqueueError::OutcomeUnknown { .. }),
+        "{error:?}"
+    );
+    assert!(client.enqueue(task("lost")).await.unwrap().is_new());
+}
+
+#[tokio::test]
+async fn of_many_tasks_only_those_on_their_way_are_unknown() {
+    let (proxy, stage) = stage("many").await;
+    let client = stage.client().await;
+    client.enqueue(task("warm")).await.unwrap();
+    // The second of three calls.
+    proxy.drop_replies_once(calls(&["task 0600"]));
+    let tasks = || (0..1_234).map(|i| task(&format!("task {i:04}")));
+    let results = client.enqueue_many(tasks()).await;
+    for (i, result) in results.iter().enumerate() {
+        match (i, result) {
+            (0..500, Ok(enqueued)) => assert!(enqueued.is_new()),
+            (500..1_000, Err(EnqueueError::OutcomeUnknown { id, .. })) => {
+                assert_eq!(*id, format!("task {i:04}"));
+            }
+            (1_000.., Err(EnqueueError::Refused(_))) => {}
+            _ => panic!("{i}: {result:?}"),
+        }
+    }
+    let again = client.enqueue_many(tasks()).await;
+    let new = again
+        .iter()
+        .filter(|result| result.as_ref().unwrap().is_new());
+    assert_eq!(new.count(), 234);
+    assert_eq!(stage.count("pending").await, 1_235);
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn tasks_of_a_claim_without_a_reply_are_not_lost() {
+    let (proxy, stage) = stage("claim").await;
+    let client = stage.client().await;
+    let many = client
+        .enqueue_many((0..20).map(|i| task(&i.to_string())))
+        .await;
+    assert!(many.iter().all(Result::is_ok));
+    let (says, mut runs) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.id().to_owned());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    let settings = stage.server().lease(Duration::from_secs(1)).concurrency(8);
+    let settings = settings.clock_skew(Duration::from_millis(100));
+    let settings = settings.scan_interval(Duration::from_millis(200));
+    let server = settings.build(router).await.unwrap();
+    // Nothing else that it sends has the most bytes that a claim may answer.
+    proxy.drop_replies_once(calls(&[server.handle().id(), "\r\n1048576\r\n"]));
+    let server = crate::fixture::Running::start(server);
+    let mut ran = runs.take(20).await;
+    ran.sort_unstable_by_key(|id| id.parse::<u32>().unwrap());
+    assert_eq!(ran, (0..20).map(|i| i.to_string()).collect::<Vec<_>>());
+    assert_eq!(proxy.dropped(), 1);
+    stage.wait_until_drained("default", LIMIT).await;
+    stage.audit().await;
+    let stats = server.stop().await.stats;
+    assert_eq!((stats.completed, stats.recovered), (20, 8));
+    assert_eq!(stage.count("archived").await, 0);
+    assert!(runs.so_far().is_empty(), "nothing ran twice");
+}
+
+/// A handler that ends as its task's id says.
+async fn end_as_asked(_: RawTask, context: TaskContext) -> Result<(), TaskError> {
+    let long = Duration::from_secs(600);
+    match context.id() {
+        "gone" => Ok(()),
+        "archived" => Err(TaskError::skip_retry("never")),
+        "retry" => Err(TaskError::retry_after("later", long)),
+        "scheduled" => Err(TaskError::snooze(long)),
+        _ => {
+            context.cancelled().await;
+            Err(TaskError::retry_after("handed back", Duration::ZERO))
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_settle_without_a_reply_is_done_and_counted_once() {
+    for id in ["gone", "archived", "retry", "scheduled"] {
+        let (proxy, stage) = stage("settle").await;
+        let router = Router::new().raw("kind", end_as_asked);
+        // No heartbeat meanwhile: a renewal also names task and holder.
+        let settings = stage.server().heartbeat(Duration::from_secs(10));
+        let server = stage.serve(settings, router).await;
+        let holder = format!("@{}\r\n", server.handle.id());
+        proxy.drop_replies_once(calls(&[&format!("\r\n{id}\r\n"), &holder]));
+        stage.client().await.enqueue(task(id)).await.unwrap();
+        eventually("the settle is sent again and answered", LIMIT, async || {
+            let settled = server.handle.running() == 0 && proxy.dropped() == 1;
+            settled.then_some(())
+        })
+        .await;
+        assert_eq!(stage.state(id).await, id);
+        stage.audit().await;
+        let stats = server.stop().await.stats;
+        let ended = (
+            stats.completed,
+            stats.archived,
+            stats.retried,
+            stats.deferred,
+        );
+        let once = |other: &str| u64::from(id == other);
+        assert_eq!(
+            ended,
+            (
+                once("gone"),
+                once("archived"),
+                once("retry"),
+                once("scheduled")
+            )
+        );
+        assert_eq!((stats.settles_refused, stats.leases_lost), (0, 0), "{id}");
+        let totals = stage.totals().await;
+        let total = |name: &str| totals.get(name).copied().unwrap_or(0);
+        assert_eq!(
+            total("processed") + total("deferred"),
+            1,
+            "{id}: {totals:?}"
+        );
+        assert_eq!(total("stale"), 0, "{id}: {totals:?}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Redis has reached its `maxmemory` and may not evict.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use windlass::{BrokerError, EnqueueError, NewTask, RawTask, Router, TaskContext, TaskError};
+
+use crate::fixture::{LIMIT, Stage};
+use crate::support::{RedisServer, eventually};
+
+async fn set_memory(stage: &Stage, limit: &str) {
+    let mut set = redis::cmd("CONFIG");
+    set.arg(&["SET", "maxmemory", limit]);
+    let () = set.query_async(&mut stage.redis()).await.unwrap();
+}
+
+/// Every key and its value, as `DUMP` shows it.
+async fn everything(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
+    let mut redis = stage.redis();
+    let keys: Vec<String> = redis.keys("*").await.unwrap();
+    let mut dumps = BTreeMap::new();
+    for key in keys {
+        let dump: Vec<u8> = redis::cmd("DUMP")
+            .arg(&key)
+            .query_async(&mut redis)
+            .await
+            .unwrap();
+        dumps.insert(key, dump);
+    }
+    dumps
+}
+
+#[track_caller]
+fn assert_out_of_memory(error: EnqueueError) {
+    let EnqueueError::Refused(source) = &error else {
+        panic!("{error:?}");
+    };
+    assert!(matches!(**source, BrokerError::OutOfMemory(_)), "{error:?}");
+    let text = source.to_string();
+    assert!(
+        text.contains("let workers drain it, or raise maxmemory"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_enqueue_fails_cleanly_and_writes_nothing() {
+    let redis = RedisServer::start(&[("maxmemory-policy", "noeviction")]);
+    let stage = Stage::on(&redis, "enqueue").await;
+    let client = stage.client().await;
+    client
+        .enqueue(RawTask::new("kind", "x"))
+        .id("there")
+        .await
+        .unwrap();
+    set_memory(&stage, "1").await;
+    let before = everything(&stage).await;
+    let task = || NewTask::from(RawTask::new("kind", "x"));
+    let second = Duration::from_secs(1);
+    for form in [
+        task(),
+        task().queue("new"),
+        task().delay(second),
+        task().id("mine"),
+    ] {
+        assert_out_of_memory(client.enqueue(form).await.unwrap_err());
+    }
+    for result in client.enqueue_many([task(), task().queue("new")]).await {
+        assert_out_of_memory(result.unwrap_err());
+    }
+    assert!(everything(&stage).await == before, "something was written");
+    set_memory(&stage, "0").await;
+    assert!(client.enqueue(task().id("mine")).await.unwrap().is_new());
+    assert!(client.enqueue(task().queue("new")).await.unwrap().is_new());
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn servers_drain_a_full_redis_and_can_be_seen() {
+    const EACH: usize = 100;
+    let redis = RedisServer::start(&[("maxmemory-policy", "noeviction")]);
+    let stage = Stage::on(&redis, "drain").await;
+    let client = stage.client().await;
+    for kind in ["works", "fails", "snoozes", "recovers"] {
+        let tasks = (0..EACH).map(|_| NewTask::from(RawTask::new(kind, vec![b'x'; 1_000])));
+        assert!(client.enqueue_many(tasks).await.iter().all(Result::is_ok));
+    }
+    let due =
+        (0..EACH).map(|_| NewTask::from(RawTask::new("works", "x")).delay(Duration::from_secs(1)));
+    assert!(client.enqueue_many(due).await.iter().all(Result::is_ok));
+    set_memory(&stage, "1").await;
+
+    let router = || {
+        Router::new()
+            .raw("works", |_: RawTask| async { Ok::<_, TaskError>(()) })
+            .raw("fails", |_: RawTask| async {
+                Err::<(), _>(TaskError::skip_retry("no"))
+            })
+            .raw("snoozes", |_: RawTask, context: TaskContext| async move {
+                Err::<(), _>(TaskError::retry_after(
+                    "later",
+                    Duration::from_secs(600 + context.lease() % 2),
+                ))
+            })
+            .raw("recovers", |_: RawTask, context: TaskContext| async move {
+                match context.retried() {
+                    0 => Err(TaskError::retry_after("once more", Duration::ZERO)),
+                    _ => Ok(()),
+                }
+            })
+    };
+    // Both start while Redis is full; the second knows nothing of what the first did.
+    let one = stage.serve(stage.server(), router()).await;
+    let two = stage.serve(stage.server(), router()).await;
+    eventually("all that can end has ended", LIMIT, async || {
+        let [pending, active, scheduled, retry, archived] = stage.counts().await;
+        let counts = [pending, active, scheduled, retry, archived];
+        if counts == [0, 0, 0, EACH, EACH] {
+            Ok(())
+        } else {
+            Err(counts)
+        }
+    })
+    .await;
+    for server in [&one, &two] {
+        let key = format!("{}:server:{}", stage.prefix, server.handle.id());
+        let written: String = stage.redis().hget(&key, "phase").await.unwrap();
+        assert_eq!(written, "running");
+        // It lives for three heartbeats of 200 ms, so it is written again and again.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let lives: i64 = stage.redis().pttl(&key).await.unwrap();
+        assert!(lives > 0, "{lives}");
+        assert!(
+            server.handle.health().is_healthy(),
+            "{:?}",
+            server.handle.health()
+        );
+    }
+    let servers: usize = stage
+        .redis()
+        .zcard(format!("{}:servers", stage.prefix))
+        .await
+        .unwrap();
+    assert_eq!(servers, 2);
+    stage.audit().await;
+    let stats = [one.stop().await.stats, two.stop().await.stats];
+    let sum = |f: fn(&windlass::Stats) -> u64| stats.iter().map(f).sum::<u64>();
+    assert_eq!(sum(|stats| stats.completed), 3 * EACH as u64);
+    assert_eq!(sum(|stats| stats.settles_refused), 0);
+}

@@ -1,0 +1,78 @@
+//! Only the connection that waits for work fails.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windlass::{RawTask, Router};
+
+use crate::fixture::{LIMIT, Stage};
+use crate::seen::seen;
+use crate::support::{Mode, Proxy, RedisServer, eventually};
+
+/// How long one wait for work lasts at most.
+const BLOCK: Duration = Duration::from_secs(1);
+/// For what is not the wait: reconnecting, and other tests.
+const SLACK: Duration = Duration::from_millis(500);
+
+/// Lets `fail` do something to the waiting connection, `times` times; answers how long a task that
+/// is enqueued right after waited at most.
+async fn slowest_pickup(name: &str, times: usize, fail: impl Fn(&Proxy, u64)) -> Duration {
+    let proxy = Proxy::start(RedisServer::shared().port());
+    let stage = Stage::new(name).await;
+    // The client reaches Redis directly.
+    let client = stage.client().await;
+    let stage = stage.behind(proxy.url());
+    let (says, mut starts) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask| {
+        let said = says.send(Instant::now());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    let server = stage.serve(stage.server(), router).await;
+    let mut slowest = Duration::ZERO;
+    for _ in 0..times {
+        let waiting = eventually("the server waits for work", LIMIT, async || {
+            let open = proxy.open().into_iter();
+            let mut waits = open.filter(|connection| {
+                connection
+                    .last_request
+                    .windows(5)
+                    .any(|bytes| bytes == b"BLPOP")
+            });
+            // The newest: one that failed may not be closed yet.
+            waits.next_back()
+        })
+        .await;
+        fail(&proxy, waiting.id);
+        let start = Instant::now();
+        client.enqueue(RawTask::new("kind", "x")).await.unwrap();
+        slowest = slowest.max(starts.next().await - start);
+    }
+    println!("{name}: picked up after {slowest:?} at most");
+    server.stop().await;
+    slowest
+}
+
+#[tokio::test]
+async fn work_resumes_when_the_wait_is_black_holed() {
+    let fail = |proxy: &Proxy, id| proxy.set_mode_of(id, Mode::BlackHole);
+    let slowest = slowest_pickup("black-hole", 4, fail).await;
+    assert!(slowest < 2 * BLOCK + SLACK, "{slowest:?}");
+}
+
+#[tokio::test]
+async fn work_resumes_when_the_wait_is_reset() {
+    let slowest = slowest_pickup("reset", 10, Proxy::reset).await;
+    assert!(slowest < BLOCK, "{slowest:?}");
+}
+
+#[tokio::test]
+async fn work_resumes_when_new_connections_are_refused_for_a_while() {
+    let fail = |proxy: &Proxy, id| {
+        proxy.set_mode(Mode::Refuse);
+        proxy.reset(id);
+        std::thread::sleep(Duration::from_millis(300));
+        proxy.set_mode(Mode::Pass);
+    };
+    let slowest = slowest_pickup("refused", 3, fail).await;
+    assert!(slowest < 2 * BLOCK + SLACK, "{slowest:?}");
+}
