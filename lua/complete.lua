@@ -37,7 +37,7 @@ for i, id in ipairs(ids) do
     if record then
       locks[#locks + 1] = lock_to_free(id, record.unique)
     end
-    local retention = record and tonumber(record.retention) or 0
+    local retention = record and finite(record.retention) or 0
     if retention > 0 then
       kept[#kept + 1] = { id = id, until_ms = now + retention, result = ARGV[at + 3] }
     elseif problem == 'malformed' then

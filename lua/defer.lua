@@ -20,7 +20,7 @@ for _, task in ipairs(ended) do
     redis.call('HDEL', record_key(task.id), 'cancel')
   end
   task.delay = tonumber(ARGV[task.at])
-  waiting[#waiting + 1] = int(now + task.delay)
+  waiting[#waiting + 1] = int(after(task.delay))
   waiting[#waiting + 1] = task.id
 end
 bulk('ZADD', SCHEDULED, waiting)

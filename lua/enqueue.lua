@@ -24,7 +24,7 @@ while at <= #ARGV do
   local task = { id = ARGV[at], own_id = ARGV[at + 1] == '1', due = nil, priority = ARGV[at + 3] }
   local due = ARGV[at + 2]
   if string.sub(due, 1, 1) == '+' then
-    task.due = now + tonumber(string.sub(due, 2))
+    task.due = after(tonumber(string.sub(due, 2)))
   elseif due ~= '' then
     task.due = tonumber(due)
   end
@@ -65,7 +65,7 @@ local function replace(holder, task)
     change = { id = holder.id, set = holder.set, new = holder.task, unique = 'replace:' .. task.digest }
     if not holder.task then
       local fields = redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority', 'lock_ms')
-      change.limit, change.priority, change.lock_ms = tonumber(fields[1]), fields[2], fields[3]
+      change.limit, change.priority, change.lock_ms = finite(fields[1]), fields[2], fields[3]
     end
     replaced[holder.id] = change
   end
@@ -118,6 +118,8 @@ for i, task in ipairs(tasks) do
   end
 end
 local due_before = next_due()
+-- Reads nothing that is needed, but fails before any write where the key is of another type.
+redis.call('ZCARD', PENDING)
 
 local pending, scheduled, deadlines = {}, {}, {}
 local function place(id, due, i, priority)

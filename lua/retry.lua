@@ -18,7 +18,7 @@ for i, task in ipairs(without_cancelled(ended)) do
   local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }
   if spends then
-    fields[5], fields[6] = 'retried', int((tonumber(record.retried) or 0) + 1)
+    fields[5], fields[6] = 'retried', int((finite(record.retried) or 0) + 1)
     counts.failed = counts.failed + 1
   end
   write_try(task, lost, fields)
@@ -30,7 +30,7 @@ for i, task in ipairs(without_cancelled(ended)) do
     counts.retried = counts.retried + 1
     waiting_tasks[#waiting_tasks + 1] = task
     if delay > 0 then
-      waiting[#waiting + 1] = int(now + delay)
+      waiting[#waiting + 1] = int(after(delay))
       waiting[#waiting + 1] = task.id
     else
       -- A lost task has had its turn: it goes back to its place, not behind the backlog.

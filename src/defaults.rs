@@ -63,6 +63,8 @@ pub const HOOK_TRIES: Duration = Duration::from_secs(3600);
 /// The longest queue name, kind, id, prefix or lock key, in bytes.
 pub const MAX_NAME: usize = 256;
 
+/// Longer spans are surely a mistake, and would lose precision as a sorted set's score.
+pub(crate) const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 /// The most tasks that one script call moves: about 3 ms of Redis' time.
 pub(crate) const SCRIPT_TASKS: usize = 200;
 /// The most tasks that one enqueue call writes.

@@ -22,9 +22,21 @@ else
 end
 local now = math.floor(now_us / 1000)
 
+-- The time in this many ms: rounded up, because nothing may be due early.
+local function after(ms)
+  return math.ceil(now_us / 1000) + ms
+end
+
 -- Lua prints large numbers in scientific notation.
 local function int(n)
   return string.format('%.0f', n)
+end
+
+-- A record's field as a number, or nil where it is none. NaN and infinities are none: they would spoil
+-- what is computed from them, which Redis refuses only after other writes.
+local function finite(text)
+  local n = tonumber(text or nil)
+  return n and n - n == 0 and n or nil
 end
 
 local function record_key(id)
@@ -55,7 +67,8 @@ local function wake()
 end
 
 -- When the next scheduled or retried task is due or the next deadline of a waiting task passes, in
--- ms; nil when there is none.
+-- ms; nil when there is none. Within what can be printed and read as a whole number: a score that
+-- somebody wrote by hand must not spoil the reply.
 local function next_due()
   local first = nil
   for _, set in ipairs({ SCHEDULED, RETRY, DEADLINES }) do
@@ -64,7 +77,7 @@ local function next_due()
       first = score
     end
   end
-  return first
+  return first and math.max(0, math.min(first, 2 ^ 53))
 end
 
 -- The UTC day of `now`, as yyyy-mm-dd: Hinnant's civil_from_days, because Redis has no os.date.
@@ -159,5 +172,5 @@ end
 
 -- The score of a task that becomes pending as the i-th of its batch.
 local function pending_score(i, priority)
-  return int(now_us + i - (tonumber(priority) or 0) * HEAD_START_US)
+  return int(now_us + i - (finite(priority) or 0) * HEAD_START_US)
 end

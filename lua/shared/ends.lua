@@ -12,8 +12,13 @@ end
 
 -- Who holds a lock: id and mode, or nil.
 local function holder_of(key)
-  local value = redis.call('GET', key)
-  if value then
+  local value = redis.pcall('GET', key)
+  if type(value) == 'table' then
+    -- What is no string holds nothing.
+    if not string.find(value.err, '^WRONGTYPE') then
+      error({ err = value.err })
+    end
+  elseif value then
     local mode, id = string.match(value, '^(%a+) (.*)$')
     return id, mode
   end
@@ -43,8 +48,8 @@ end
 -- When a waiting task is given up, in ms, or nil: at its deadline, and before its first start also at
 -- its `start_before`.
 local function wait_deadline(record)
-  local deadline = tonumber(record.deadline)
-  local start_before = not record.started_at and tonumber(record.start_before)
+  local deadline = finite(record.deadline)
+  local start_before = not record.started_at and finite(record.start_before)
   if start_before and (not deadline or start_before < deadline) then
     return start_before
   end

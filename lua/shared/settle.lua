@@ -42,6 +42,7 @@ local function end_leases(first, width)
       answers[i] = record and DONE or GONE
       if record then
         local claimed_at, place = string.match(lease or '', '^%S+ (%d+) (%S+)$')
+        place = finite(place) and place
         ended[#ended + 1] = {
           id = id, at = at + 2, record = record, ending = ending(id, record), claimed_at = claimed_at, place = place,
         }

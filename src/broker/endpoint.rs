@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
-use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo};
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, Value};
 
-use super::{BrokerError, UrlProblem};
+use super::{BrokerError, ConnectProblem, UrlProblem};
 
 /// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
 /// Unix socket.
@@ -65,10 +65,28 @@ impl Endpoint {
         &self,
         response_timeout: Duration,
     ) -> Result<MultiplexedConnection, BrokerError> {
-        self.client
-            .get_multiplexed_async_connection_with_config(&self.config(response_timeout))
-            .await
-            .map_err(|error| BrokerError::connect(error, &self.address))
+        let config = self.config(response_timeout);
+        let open = async {
+            let mut connection = self
+                .client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
+            // The library's handshake does not ask for an answer: a login may still be missing.
+            let answer = connection.send_packed_command(&redis::cmd("PING")).await;
+            match answer.and_then(Value::extract_error) {
+                // Other errors of Redis itself may pass, and are the next command's business.
+                Err(error) if error.code().is_none_or(|code| code == "NOAUTH") => Err(error),
+                _ => Ok(connection),
+            }
+        };
+        match tokio::time::timeout(self.connect_timeout, open).await {
+            Ok(opened) => opened.map_err(|error| BrokerError::connect(error, &self.address)),
+            Err(elapsed) => Err(BrokerError::Connect {
+                address: self.address.clone(),
+                problem: ConnectProblem::Timeout,
+                source: elapsed.into(),
+            }),
+        }
     }
 
     pub(super) async fn pubsub(&self) -> Result<redis::aio::PubSub, BrokerError> {
@@ -90,13 +108,21 @@ impl Endpoint {
     }
 }
 
+/// As much of a URL as surely holds no password, also where it is not the URL that was meant.
 fn without_password(url: &str) -> String {
-    let (Some((scheme, rest)), Some((_, host))) = (url.split_once("://"), url.rsplit_once('@'))
-    else {
-        return url.to_owned();
+    // What follows may be `?pass=…`.
+    const REST: [char; 3] = ['?', '#', '&'];
+    let Some((login, host)) = url.rsplit_once('@') else {
+        return url.split(REST).next().unwrap_or_default().to_owned();
     };
-    let user = rest.split([':', '@']).next().unwrap_or_default();
-    format!("{scheme}://{user}:***@{host}")
+    let host = host.split(REST).next().unwrap_or_default();
+    match login.split_once("://") {
+        Some((scheme, login)) => {
+            let user = login.split([':', '/', '?', '#', '&']).next();
+            format!("{scheme}://{}:***@{host}", user.unwrap_or_default())
+        }
+        None => format!("***@{host}"),
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +143,11 @@ mod tests {
             "http://127.0.0.1",
             "redis://:secret@host:port",
             "redis://u:secret@h/x",
+            "u:secret@h:6379",
+            "secret@h",
+            "redis://h:port/?pass=secret",
+            "unix:///s?pass=secret&user=a@b&db=x",
+            "redis://u:sec?secret@h:port",
         ] {
             let message = problem(url);
             assert!(

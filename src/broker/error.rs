@@ -1,4 +1,6 @@
 use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{ErrorKind, RedisError};
@@ -51,7 +53,9 @@ pub enum BrokerError {
     #[error("Redis is out of memory: let workers drain it, or raise maxmemory")]
     OutOfMemory(#[source] Source),
     /// The Redis user lacks a permission.
-    #[error("the Redis user may not do this: grant it the command or key that the cause names")]
+    #[error(
+        "the Redis user may not do this: check the login, or grant the command or key that the cause names"
+    )]
     Denied(#[source] Source),
     /// The queue was written by a version of windlass with another layout.
     #[error("the queue's data has another layout: {0}; use the matching windlass version")]
@@ -108,8 +112,8 @@ pub enum ConnectProblem {
     /// Redis answered that it cannot serve yet.
     #[error("it cannot serve yet")]
     NotReady,
-    /// Another failure.
-    #[error("the connection failed")]
+    /// Another failure, such as a host name that is not known.
+    #[error("the connection failed; the cause says why, and the address may be wrong")]
     Other,
 }
 
@@ -140,7 +144,12 @@ impl BrokerError {
             "OOM" => Self::OutOfMemory(Box::new(error)),
             "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Box::new(error)),
             "WRONGTYPE" => Self::WrongType(Box::new(error)),
-            "WINDLASSSCHEMA" => Self::Schema(error.detail().unwrap_or_default().to_owned()),
+            "WINDLASSSCHEMA" => {
+                let detail = error.detail().unwrap_or_default();
+                // Redis adds where in which script.
+                let told = detail.split(" script: ").next().unwrap_or_default();
+                Self::Schema(told.to_owned())
+            }
             _ => match error.kind() {
                 ErrorKind::Io | ErrorKind::Parse => Self::Disconnected(Box::new(error)),
                 ErrorKind::AuthenticationFailed => Self::Denied(Box::new(error)),
@@ -162,7 +171,7 @@ impl BrokerError {
                     ConnectProblem::NotReady
                 }
                 (ErrorKind::Parse, _) => ConnectProblem::NotRedis,
-                (ErrorKind::Io, _) => ConnectProblem::NotRedis,
+                (ErrorKind::Io, _) if is_broken_off(&error) => ConnectProblem::NotRedis,
                 _ => ConnectProblem::Other,
             }
         };
@@ -194,4 +203,13 @@ impl BrokerError {
             Self::Timeout(_) | Self::Disconnected(_) | Self::Reply { .. }
         )
     }
+}
+
+/// Whether what listens closed the connection, or answered something that is no TLS.
+fn is_broken_off(error: &RedisError) -> bool {
+    let cause = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<Arc<dyn StdError + Send + Sync>>())
+        .and_then(|cause| cause.downcast_ref::<io::Error>());
+    error.is_connection_dropped() || cause.is_some_and(|e| e.kind() == io::ErrorKind::InvalidData)
 }

@@ -2,6 +2,7 @@
 //! and one typed function per transition. It knows nothing of handlers.
 
 mod check;
+pub(crate) mod clock;
 mod endpoint;
 mod error;
 mod keys;

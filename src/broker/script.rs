@@ -1,6 +1,6 @@
 use redis::{Cmd, ToRedisArgs, Value};
 
-use super::{BrokerError, Query};
+use super::{BrokerError, Query, clock};
 
 /// Stands in front of every script.
 pub(super) const BASE: &str = include_str!("../../lua/shared/base.lua");
@@ -32,13 +32,12 @@ impl Script {
     /// The start of a call on a queue's base key.
     pub(super) fn on(&self, key: &str) -> Call<'_> {
         let mut command = Cmd::new();
-        // The time: empty means Redis' own clock.
         command
             .arg("EVALSHA")
             .arg(&self.sha)
             .arg(1)
             .arg(key)
-            .arg("");
+            .arg(clock::time());
         Call {
             script: self,
             command,

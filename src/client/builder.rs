@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::{defaults, task};
 const POOL_SIZE: usize = 4;
 
 /// Settings of a [`Client`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "call connect() or lazy()"]
 pub struct ClientBuilder {
     url: String,
@@ -80,7 +81,7 @@ impl ClientBuilder {
         )?);
         let keys = Keys::new(&self.prefix);
         let pool = Pool::new(&endpoint, POOL_SIZE)?;
-        let patience = self.connect_timeout + self.command_timeout;
+        let patience = self.connect_timeout.saturating_add(self.command_timeout);
         Ok(Client {
             bulk: Arc::new(Bulk::new(pool, keys.clone())),
             endings: Arc::new(Endings::new(endpoint.clone())),
@@ -88,5 +89,14 @@ impl ClientBuilder {
             keys,
             max_payload: self.max_payload,
         })
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the URL: it may hold a password.
+        f.debug_struct("ClientBuilder")
+            .field("prefix", &self.prefix)
+            .finish_non_exhaustive()
     }
 }

@@ -19,6 +19,21 @@ struct Inner {
     cause: FailureCause,
 }
 
+impl Inner {
+    fn take_error(&mut self) -> BoxError {
+        // A box of nothing, which allocates nothing.
+        std::mem::replace(&mut self.error, Box::new(fmt::Error))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let error = self.take_error();
+        // A user's error may panic when it is dropped. The panic hook has told it.
+        let _ = catch(|| drop(error));
+    }
+}
+
 /// What kind of thing went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -47,8 +62,8 @@ impl Failure {
     }
 
     /// The error, to put into another one.
-    pub fn into_error(self) -> Box<dyn StdError + Send + Sync> {
-        self.0.error
+    pub fn into_error(mut self) -> Box<dyn StdError + Send + Sync> {
+        self.0.take_error()
     }
 
     /// What is to become of the task.

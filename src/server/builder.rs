@@ -13,7 +13,7 @@ use super::{Event, FailedAttempt, Server, default_retry_delay};
 use crate::broker::{
     BrokerError, Endpoint, Keys, Queue, RedisFinding, check_redis, register_hooks,
 };
-use crate::defaults;
+use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
 use crate::task::{NameError, check_prefix, check_queue, generate_id};
 
@@ -55,6 +55,9 @@ pub enum BuildError {
         /// The lease given.
         lease: Duration,
     },
+    /// A time that no clock can hold.
+    #[error("{0} is longer than 100 years: give less")]
+    LongDuration(&'static str),
     /// A time of zero would never let anything happen.
     #[error("{0} is zero: give at least 1 ms")]
     ZeroDuration(&'static str),
@@ -303,6 +306,7 @@ impl ServerBuilder {
                 counters: Default::default(),
                 vitals: Default::default(),
                 log_limit: Default::default(),
+                failure_log_limit: Default::default(),
             }),
             connections: Arc::new(connections),
         })
@@ -348,11 +352,22 @@ impl ServerBuilder {
             ("connect_timeout", self.connect_timeout),
             ("command_timeout", self.command_timeout),
         ];
-        match durations
-            .into_iter()
-            .find(|(_, d)| *d < Duration::from_millis(1))
-        {
-            Some((name, _)) => Err(BuildError::ZeroDuration(name)),
+        let zero = durations
+            .iter()
+            .find(|(_, d)| *d < Duration::from_millis(1));
+        if let Some((name, _)) = zero {
+            return Err(BuildError::ZeroDuration(name));
+        }
+        let maybe_zero = [
+            ("lease", config.lease),
+            ("clock_skew", config.clock_skew),
+            ("archive_limits", config.archive_age),
+            ("shutdown_grace", config.shutdown_grace),
+            ("cancel_grace", config.cancel_grace),
+        ];
+        let mut all = maybe_zero.iter().chain(&durations);
+        match all.find(|(_, d)| *d > FAR) {
+            Some((name, _)) => Err(BuildError::LongDuration(name)),
             None => Ok(()),
         }
     }

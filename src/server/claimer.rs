@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
@@ -12,6 +13,9 @@ use super::shared::Shared;
 use super::shares::shares;
 use crate::broker::{BrokerError, Claim, ClaimRequest, claim, wait_for_work};
 use crate::defaults::{BLOCK, SCRIPT_TASKS};
+
+/// How long a server that stops may take to hand wake tokens on.
+const HAND_ON: Duration = Duration::from_secs(2);
 
 /// Takes tasks for all free slots at once, and blocks for a wake token when there are none.
 pub(super) struct Claimer {
@@ -64,7 +68,18 @@ impl Claimer {
         }
         // Ends a block that may be on its way.
         self.connections.wake.disconnect().await;
-        for served in shared.queues.now().iter() {
+        if tokio::time::timeout(HAND_ON, self.hand_tokens_on())
+            .await
+            .is_err()
+        {
+            tracing::debug!(
+                "could not hand wake tokens on in time; the others' polls stand in for them"
+            );
+        }
+    }
+
+    async fn hand_tokens_on(&self) {
+        for served in self.shared.queues.now().iter() {
             if let Err(error) = self.claim(served, 0).await {
                 tracing::debug!(
                     queue = &*served.queue.name,
@@ -187,7 +202,7 @@ impl Claimer {
     /// Blocks until there may be work. The jitter keeps many servers from polling in step.
     async fn wait(&mut self) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
-        let block = BLOCK.mul_f64(rand::random_range(0.8..1.0));
+        let block = BLOCK.mul_f64(rand::random_range(0.9..1.0));
         if queues.is_empty() {
             tokio::time::sleep(block).await;
             return Ok(());

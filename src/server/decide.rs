@@ -87,15 +87,18 @@ fn retried_or_exhausted(
         return archived(shared, tried, ArchiveReason::RetriesExhausted, error);
     }
     let delay = delay.unwrap_or_else(|| retry_delay(shared, tried, &error));
-    tracing::info!(
-        task.id = &*tried.leased.id,
-        task.kind = tried.kind,
-        queue = tried.queue,
-        attempt = u64::from(tried.retried) + 1,
-        ?delay,
-        error,
-        "the task failed and will be retried"
-    );
+    if let Some(suppressed) = shared.failure_log_limit.pass() {
+        tracing::info!(
+            task.id = &*tried.leased.id,
+            task.kind = tried.kind,
+            queue = tried.queue,
+            attempt = u64::from(tried.retried) + 1,
+            ?delay,
+            error,
+            suppressed,
+            "the task failed and will be retried"
+        );
+    }
     shared.observe(&Event::Retried {
         id: &tried.leased.id,
         kind: tried.kind,
@@ -138,15 +141,18 @@ pub(super) fn report_archived(
     error: &str,
 ) {
     let reason = reason.as_str();
-    tracing::warn!(
-        task.id = &*tried.leased.id,
-        task.kind = tried.kind,
-        queue = tried.queue,
-        attempt = u64::from(tried.retried) + 1,
-        reason,
-        error,
-        "the task was archived"
-    );
+    if let Some(suppressed) = shared.failure_log_limit.pass() {
+        tracing::warn!(
+            task.id = &*tried.leased.id,
+            task.kind = tried.kind,
+            queue = tried.queue,
+            attempt = u64::from(tried.retried) + 1,
+            reason,
+            error,
+            suppressed,
+            "the task was archived"
+        );
+    }
     shared.observe(&Event::Archived {
         id: &tried.leased.id,
         kind: tried.kind,

@@ -6,10 +6,12 @@ use tokio_util::sync::CancellationToken;
 use super::Event;
 use super::connections::Connections;
 use super::patience::Patience;
+use super::round::Round;
+use super::running::RunNumber;
 use super::shared::Shared;
 use crate::broker::{
-    BrokerError, LeaseHolder, Queue, Settled, Subscription, announce, extend, list_queues, publish,
-    register_hooks, retire,
+    BrokerError, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
+    list_queues, publish, register_hooks, retire,
 };
 use crate::defaults::SCRIPT_TASKS;
 use crate::router::CancelReason;
@@ -104,27 +106,30 @@ impl Heartbeat {
     }
 
     async fn extend_leases(&self) -> Result<(), BrokerError> {
+        let mut round = Round::default();
+        for (queue, runs) in self.shared.running.to_extend() {
+            round.note(self.extend_queue(&queue, &runs).await)?;
+        }
+        round.end()
+    }
+
+    async fn extend_queue(
+        &self,
+        queue: &Queue,
+        runs: &[(RunNumber, LeasedId)],
+    ) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        for (queue, runs) in shared.running.to_extend() {
-            for runs in runs.chunks(SCRIPT_TASKS) {
-                let tasks: Vec<_> = runs.iter().map(|(_, leased)| leased.clone()).collect();
-                let answers = extend(
-                    &self.connections.heartbeat,
-                    &queue,
-                    shared.config.lease,
-                    &tasks,
-                )
-                .await?;
-                for ((number, _), answer) in runs.iter().zip(answers) {
-                    match answer {
-                        Settled::Done => {}
-                        Settled::Cancelled => {
-                            shared.running.cancel(*number, CancelReason::Requested)
-                        }
-                        Settled::Gone | Settled::Stale => {
-                            if let Some(run) = shared.running.lost(*number) {
-                                self.lease_lost(&queue, &run.leased.id);
-                            }
+        for runs in runs.chunks(SCRIPT_TASKS) {
+            let tasks: Vec<_> = runs.iter().map(|(_, leased)| leased.clone()).collect();
+            let link = &self.connections.heartbeat;
+            let answers = extend(link, queue, shared.config.lease, &tasks).await?;
+            for ((number, _), answer) in runs.iter().zip(answers) {
+                match answer {
+                    Settled::Done => {}
+                    Settled::Cancelled => shared.running.cancel(*number, CancelReason::Requested),
+                    Settled::Gone | Settled::Stale => {
+                        if let Some(run) = shared.running.lost(*number) {
+                            self.lease_lost(queue, &run.leased.id);
                         }
                     }
                 }

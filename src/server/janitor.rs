@@ -5,6 +5,7 @@ use rand::random_range;
 
 use super::connections::Connections;
 use super::patience::Patience;
+use super::round::Round;
 use super::shared::Shared;
 use crate::broker::{BrokerError, Queue, RecordScan, SweepRequest, adopt, sweep};
 
@@ -33,10 +34,12 @@ impl Janitor {
     }
 
     async fn round(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+        let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
-            self.sweep(&served.queue).await?;
+            round.note(self.sweep(&served.queue).await)?;
         }
-        self.find_strays(scan).await
+        round.note(self.find_strays(scan).await)?;
+        round.end()
     }
 
     async fn sweep(&self, queue: &Queue) -> Result<(), BrokerError> {
@@ -74,6 +77,7 @@ impl Janitor {
     /// One step of a slow scan over all records of this server's queues.
     async fn find_strays(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
+        let lease = self.shared.config.lease;
         let ids = scan.step(&self.connections.pool, &self.shared.keys).await?;
         let mut by_queue: HashMap<&Queue, Vec<String>> = HashMap::new();
         for (queue, id) in ids {
@@ -83,7 +87,7 @@ impl Janitor {
         }
         for (queue, ids) in by_queue {
             for ids in ids.chunks(crate::defaults::SCRIPT_TASKS) {
-                let strays = adopt(&self.connections.pool, queue, ids).await?;
+                let strays = adopt(&self.connections.pool, queue, lease, ids).await?;
                 if strays > 0 {
                     tracing::error!(
                         queue = &*queue.name,

@@ -24,6 +24,7 @@ mod queues;
 mod recoverer;
 mod report;
 mod retry_delay;
+mod round;
 mod run;
 mod running;
 mod settlement;

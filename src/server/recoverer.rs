@@ -5,6 +5,7 @@ use super::config::LostLeases;
 use super::connections::Connections;
 use super::decide::{self, Tried};
 use super::patience::Patience;
+use super::round::Round;
 use super::shared::Shared;
 use crate::broker::{
     Archival, ArchiveReason, BrokerError, By, LostLease, Queue, Retrial, Settled, TickRequest,
@@ -49,10 +50,16 @@ impl Recoverer {
     }
 
     async fn scan(&self) -> Result<(), BrokerError> {
+        let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
-            // In bounded steps, until fewer come back than fit.
-            while self.recover(&served.queue).await? == SCRIPT_TASKS {}
+            round.note(self.recover_all(&served.queue).await)?;
         }
+        round.end()
+    }
+
+    /// In bounded steps, until fewer lost leases come back than fit.
+    async fn recover_all(&self, queue: &Queue) -> Result<(), BrokerError> {
+        while self.recover(queue).await? == SCRIPT_TASKS {}
         Ok(())
     }
 
@@ -77,6 +84,11 @@ impl Recoverer {
             skew: config.clock_skew,
         };
         let retried = retry(&self.connections.pool, queue, by, &plan.retry).await?;
+        for (retrial, answer) in plan.retry.iter().zip(&retried) {
+            if *answer == Settled::Done && !retrial.delay.is_zero() {
+                self.shared.due.hint(queue, retrial.delay);
+            }
+        }
         let archived = archive(&self.connections.pool, queue, by, &plan.archive).await?;
         for (archival, answer) in plan.archive.iter().zip(&archived) {
             if *answer == Settled::Done {

@@ -32,7 +32,10 @@ pub(super) struct Shared {
     pub(super) hooks_owed: HooksOwed,
     pub(super) counters: Counters,
     pub(super) vitals: Vitals,
+    /// Of trouble with Redis and the like.
     pub(super) log_limit: LogLimit,
+    /// Of tasks that fail; the observer hears of each.
+    pub(super) failure_log_limit: LogLimit,
 }
 
 impl Shared {

@@ -1,10 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{InvalidTask, RetryPolicy, Unique, check_lock_key};
-use crate::defaults;
-
-/// Longer spans are surely a mistake, and would lose precision as a sorted set's score.
-const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+use crate::defaults::{self, FAR};
 
 /// When a task may run first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

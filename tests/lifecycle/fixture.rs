@@ -111,13 +111,15 @@ impl Stage {
 
     /// The state of a task of the queue `default`; `gone` when it is in none.
     pub async fn state(&self, id: &str) -> &'static str {
+        // At one moment, because the task may be on its way from one set to another.
+        let mut look = redis::pipe();
+        look.atomic();
         for state in STATES {
-            let score: Option<f64> = self.redis().zscore(self.key(state), id).await.unwrap();
-            if score.is_some() {
-                return state;
-            }
+            look.zscore(self.key(state), id);
         }
-        "gone"
+        let scores: Vec<Option<f64>> = look.query_async(&mut self.redis()).await.unwrap();
+        let found = scores.iter().position(Option::is_some);
+        found.map_or("gone", |place| STATES[place])
     }
 
     /// Waits until a task of the queue `default` is in `state`; answers its record.
@@ -133,15 +135,16 @@ impl Stage {
     /// Waits until no task of the queue is left but archived ones.
     pub async fn wait_until_drained(&self, queue: &str, limit: Duration) {
         eventually(&format!("{queue} is drained"), limit, async || {
-            let mut left = BTreeMap::new();
+            let mut look = redis::pipe();
+            look.atomic();
             for state in &STATES[..4] {
-                left.insert(*state, self.count_of(queue, state).await);
+                look.zcard(self.key_of(queue, state));
             }
-            if left.values().all(|&n| n == 0) {
-                Ok(())
-            } else {
-                Err(left)
-            }
+            let left: [usize; 4] = look
+                .query_async(&mut self.redis())
+                .await
+                .map_err(|_| [0; 4])?;
+            if left == [0; 4] { Ok(()) } else { Err(left) }
         })
         .await;
     }

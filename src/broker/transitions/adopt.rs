@@ -1,4 +1,5 @@
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use redis::Value;
 
@@ -13,14 +14,16 @@ static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
     )
 });
 
-/// nowhere → active, with a lease that is long over, for records that stand in no state set. Answers
-/// how many there were.
+/// nowhere → active, for records that stand in no state set: with a lease that is long over, or of
+/// this length where one is left. Answers how many there were.
 pub(crate) async fn adopt(
     redis: &impl Query,
     queue: &Queue,
+    lease: Duration,
     ids: &[String],
 ) -> Result<usize, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
+    call.arg(lease.as_millis() as u64);
     for id in ids {
         call.arg(id);
     }

@@ -5,6 +5,7 @@ use super::super::script::{BASE, ENDS, SETTLE, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
+use super::span::delay_ms;
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
@@ -34,7 +35,7 @@ pub(crate) async fn defer(
     for deferral in tasks {
         call.arg(&*deferral.task.id)
             .arg(deferral.task.holder.as_str())
-            .arg(deferral.delay.as_millis() as u64)
+            .arg(delay_ms(deferral.delay))
             .arg(u8::from(deferral.started));
     }
     settle(&SCRIPT, &call, redis, tasks.len()).await

@@ -7,6 +7,7 @@ use super::super::reply::Parts;
 use super::super::script::{BASE, Call, ENDS, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
+use super::span::{delay_ms, whole_ms};
 use crate::defaults;
 use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
 
@@ -66,7 +67,7 @@ pub(crate) async fn enqueue<'a>(
             .arg(u8::from(options.id.is_some()))
             .arg(match options.due {
                 Due::Now => String::new(),
-                Due::After(delay) => format!("+{}", delay.as_millis()),
+                Due::After(delay) => format!("+{}", delay_ms(delay)),
                 Due::At(time) => unix_ms(time).to_string(),
             })
             .arg(options.priority);
@@ -163,9 +164,7 @@ fn add_record(call: &mut Call<'_>, item: &EnqueueItem) {
 }
 
 fn unix_ms(time: SystemTime) -> u128 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_millis()
+    whole_ms(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 fn ms_or_empty(span: Option<Duration>) -> String {

@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::super::reply::Parts;
 use super::super::script::{BASE, ENDS, Script};
 use super::super::{BrokerError, Query, Queue};
+use super::span::delay_ms;
 use super::{Malformed, Record};
 use crate::defaults;
 
@@ -143,7 +144,7 @@ pub(crate) async fn end_hooks(
         call.arg(id).arg(not_before).arg(match end {
             HookEnd::Done => "done".to_owned(),
             HookEnd::Back => "back".to_owned(),
-            HookEnd::Again(delay) => delay.as_millis().to_string(),
+            HookEnd::Again(delay) => delay_ms(delay).to_string(),
         });
     }
     call.run(redis).await.map(drop)

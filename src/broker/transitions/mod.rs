@@ -19,6 +19,7 @@ mod record;
 mod release;
 mod retry;
 mod settle;
+mod span;
 mod sweep;
 mod tick;
 mod wait;

@@ -5,6 +5,7 @@ use super::super::script::{BASE, ENDS, SETTLE, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
+use super::span::delay_ms;
 
 static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
@@ -39,7 +40,7 @@ pub(crate) async fn retry(
     for retrial in tasks {
         call.arg(&*retrial.task.id)
             .arg(retrial.task.holder.as_str())
-            .arg(retrial.delay.as_millis() as u64)
+            .arg(delay_ms(retrial.delay))
             .arg(u8::from(retrial.spends_retry))
             .arg(retrial.lost.map_or(String::new(), |n| n.to_string()))
             .arg(&retrial.error);

@@ -1,1 +1,16 @@
 //! What a server does with a task.
+
+mod attempts;
+mod delays;
+mod error_text;
+mod idle;
+mod is_failure;
+mod panics;
+mod paused;
+mod queues;
+mod retry_delay;
+mod shares;
+mod undecodable;
+mod unknown_kind;
+mod verdicts;
+mod wake;

@@ -1,0 +1,91 @@
+//! What a server costs while it has nothing to do.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use redis::AsyncCommands;
+use tokio::time::{Instant, timeout_at};
+use windlass::{RawTask, Router};
+
+use crate::fixture::{LIMIT, Stage};
+use crate::support::{RedisServer, eventually};
+
+const WATCHED: Duration = Duration::from_secs(8);
+
+/// The commands that clients send within the watched time, without those that scripts run.
+async fn commands(redis: &RedisServer) -> Vec<String> {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let monitor = client.get_async_monitor().await.unwrap();
+    let mut lines = monitor.into_on_message::<String>();
+    let end = Instant::now() + WATCHED;
+    let mut seen = Vec::new();
+    while let Ok(Some(line)) = timeout_at(end, lines.next()).await {
+        // `1700000000.000000 [0 127.0.0.1:50000] "BLPOP" …`; the second is `[0 lua]` in a script.
+        if !line.contains(" lua] ") {
+            seen.push(line.split('"').nth(1).unwrap_or_default().to_owned());
+        }
+    }
+    seen
+}
+
+async fn assert_frugal(redis: &RedisServer) {
+    let commands = commands(redis).await;
+    let rate = commands.len() as f64 / WATCHED.as_secs_f64();
+    println!("{rate:.1} commands a second: {commands:?}");
+    assert!(!commands.is_empty() && rate < 5.0, "{rate}: {commands:?}");
+}
+
+async fn nothing(_: RawTask) -> Result<(), String> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_idle_server_sends_few_commands() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "idle").await;
+    // With the heartbeat that a server has by default.
+    let settings = stage.server().heartbeat(Duration::from_secs(10));
+    let server = stage
+        .serve(settings, Router::new().raw("kind", nothing))
+        .await;
+    stage
+        .client()
+        .await
+        .enqueue(RawTask::new("kind", "x"))
+        .await
+        .unwrap();
+    eventually("it is at work", LIMIT, async || {
+        (server.handle.stats().completed == 1).then_some(())
+    })
+    .await;
+    assert_frugal(&redis).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_of_a_paused_queue_sends_few_commands() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "paused-idle").await;
+    let _: () = stage
+        .redis()
+        .hset(stage.key("meta"), "paused", 1)
+        .await
+        .unwrap();
+    let settings = stage.server().heartbeat(Duration::from_secs(10));
+    let server = stage
+        .serve(settings, Router::new().raw("kind", nothing))
+        .await;
+    let many = (0..10).map(|_| RawTask::new("kind", "x"));
+    assert!(
+        stage
+            .client()
+            .await
+            .enqueue_many(many)
+            .await
+            .iter()
+            .all(Result::is_ok)
+    );
+    assert_frugal(&redis).await;
+    assert_eq!(stage.count("pending").await, 10);
+    server.stop().await;
+}

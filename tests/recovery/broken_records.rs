@@ -1,0 +1,251 @@
+//! Leases and records that do not fit each other, or cannot be read: the others go on.
+
+use std::sync::{Arc, Mutex};
+
+use redis::AsyncCommands;
+use windlass::Event;
+
+use crate::fixture::{Act, InProcess, LIMIT, Settings, Site, What};
+use crate::support::eventually;
+
+/// A queue with leased tasks whose server is gone, and two servers that will take them back; what
+/// these report is kept.
+struct Scene {
+    site: Site,
+    ids: Vec<String>,
+    reports: Arc<Mutex<Vec<String>>>,
+    rescuers: Vec<InProcess>,
+}
+
+impl Scene {
+    async fn set(name: &str, tasks: usize) -> Self {
+        let site = Site::new(name).await;
+        let props = site.props();
+        let roomy = Settings {
+            concurrency: tasks,
+            ..Settings::default()
+        };
+        let victim = site.holder(roomy, &props).await;
+        let ids = site.enqueue_many(vec![Act::Sleep(0); tasks]).await;
+        props.journal.wait_for(What::Started, tasks, LIMIT).await;
+        let reports = Arc::default();
+        let mut rescuers = Vec::new();
+        for _ in 0..2 {
+            let reports: Arc<Mutex<Vec<String>>> = Arc::clone(&reports);
+            let builder = Settings::default().builder(&site.url, &site.prefix);
+            let builder = builder.on_event(move |event| {
+                let text = match event {
+                    Event::Malformed { id, .. } => format!("malformed {id}"),
+                    Event::Archived { id, reason, .. } => format!("{reason} {id}"),
+                    _ => return,
+                };
+                reports.lock().unwrap().push(text);
+            });
+            rescuers.push(InProcess::start(builder, props.router()).await);
+        }
+        victim.vanish().await;
+        Self {
+            site,
+            ids,
+            reports,
+            rescuers,
+        }
+    }
+
+    /// Changes a queue's key, as nothing in windlass does.
+    async fn tamper(&self, command: &str, arguments: &[&str]) {
+        let mut command = redis::cmd(command);
+        command.arg(arguments);
+        let mut redis = self.site.redis.clone();
+        let changed: redis::Value = command.query_async(&mut redis).await.unwrap();
+        // Each command here answers how much it changed.
+        assert_ne!(changed, redis::Value::Int(0), "nothing was tampered with");
+    }
+
+    /// Waits until this many tasks are done and this many archived; takes the reports.
+    async fn end(self, completed: u64, archived: u64) -> (Site, Vec<String>) {
+        eventually("the others go on", LIMIT, async || {
+            let now = self.site.inspect().await;
+            let ended = now.as_ref().is_ok_and(|census| {
+                (census.completed, census.archived) == (completed, archived)
+                    && census.in_all_states() == archived
+            });
+            ended.then_some(()).ok_or(now)
+        })
+        .await;
+        for rescuer in self.rescuers {
+            rescuer.stop().await;
+        }
+        let mut reports = std::mem::take(&mut *self.reports.lock().unwrap());
+        reports.sort();
+        (self.site, reports)
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_record_among_lost_leases_is_archived_and_reported_once() {
+    let scene = Scene::set("malformed", 4).await;
+    let bad = scene.ids[1].clone();
+    scene
+        .tamper("HDEL", &[&scene.site.record_key(&bad), "kind"])
+        .await;
+    let (site, reports) = scene.end(3, 1).await;
+    assert_eq!(site.state(&bad).await, Some("archived"));
+    assert_eq!(
+        site.field(&bad, "reason").await.as_deref(),
+        Some("malformed")
+    );
+    assert_eq!(reports, [format!("malformed {bad}")]);
+    assert_eq!(site.stat("malformed").await, 1);
+    assert_eq!(site.stat("recovered").await, 3);
+}
+
+#[tokio::test]
+async fn an_undecodable_payload_among_lost_leases_is_archived_and_reported_once() {
+    let scene = Scene::set("undecodable", 4).await;
+    let bad = scene.ids[1].clone();
+    let record = scene.site.record_key(&bad);
+    // Redis answers 0 where a field is replaced.
+    scene.tamper("HDEL", &[&record, "payload"]).await;
+    scene.tamper("HSET", &[&record, "payload", "no task"]).await;
+    let (site, reports) = scene.end(3, 1).await;
+    assert_eq!(
+        site.field(&bad, "reason").await.as_deref(),
+        Some("undecodable")
+    );
+    assert_eq!(reports, [format!("undecodable {bad}")]);
+    assert_eq!(site.stat("recovered").await, 4);
+}
+
+/// What the recoverer needs of a record is taken as its default; the task then runs, or is archived
+/// where it is claimed.
+#[tokio::test]
+async fn nonsense_in_a_records_fields_does_not_stop_the_others() {
+    const FIELDS: [&str; 9] = [
+        "retried",
+        "max_retry",
+        "lost",
+        "priority",
+        "timeout",
+        "deadline",
+        "start_before",
+        "retention",
+        "unique",
+    ];
+    for nonsense in ["nan", "-inf", "many", ""] {
+        let scene = Scene::set("nonsense", 3 + FIELDS.len()).await;
+        for (id, field) in scene.ids.iter().zip(FIELDS) {
+            let record = scene.site.record_key(id);
+            scene.tamper("HSET", &[&record, field, nonsense]).await;
+        }
+        let all = scene.ids.len() as u64;
+        eventually("each is done or archived", LIMIT, async || {
+            let now = scene.site.inspect().await;
+            let ended = now.as_ref().is_ok_and(|census| {
+                census.in_all_states() == census.archived
+                    && census.completed + census.archived == all
+            });
+            ended.then_some(()).ok_or(now)
+        })
+        .await;
+        let census = scene.site.census().await;
+        assert!(census.completed >= 3, "the sound ones: {census:?}");
+        let (site, reports) = scene.end(census.completed, census.archived).await;
+        assert_eq!(site.stat("recovered").await, all, "{nonsense:?}");
+        assert_eq!(reports.len() as u64, census.archived, "{reports:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_of_another_type_is_renamed_aside() {
+    let scene = Scene::set("wrong-type", 4).await;
+    let bad = scene.ids[1].clone();
+    let record = scene.site.record_key(&bad);
+    scene.tamper("DEL", &[&record]).await;
+    scene.tamper("RPUSH", &[&record, "something"]).await;
+    let (site, reports) = scene.end(3, 0).await;
+    assert_eq!(reports, [format!("malformed {bad}")]);
+    assert_eq!(site.stat("malformed").await, 1);
+    let aside = site.key(&format!("malformed:{bad}"));
+    let kept: Vec<String> = site.redis.clone().lrange(aside, 0, -1).await.unwrap();
+    assert_eq!(kept, ["something"]);
+}
+
+#[tokio::test]
+async fn a_lease_without_a_record_is_removed_once() {
+    let scene = Scene::set("no-record", 4).await;
+    scene
+        .tamper("DEL", &[&scene.site.record_key(&scene.ids[1])])
+        .await;
+    let (site, reports) = scene.end(3, 0).await;
+    assert!(reports.is_empty(), "{reports:?}");
+    assert_eq!(site.stat("missing").await, 1);
+    assert_eq!(site.stat("recovered").await, 3);
+}
+
+#[tokio::test]
+async fn an_active_task_without_a_lease_is_taken_back_once() {
+    let scene = Scene::set("no-lease", 4).await;
+    let leases = scene.site.key("leases");
+    scene.tamper("HDEL", &[&leases, &scene.ids[1]]).await;
+    let (site, reports) = scene.end(4, 0).await;
+    assert!(reports.is_empty(), "{reports:?}");
+    assert_eq!(site.stat("recovered").await, 4);
+}
+
+#[tokio::test]
+async fn a_leased_task_that_is_in_no_state_is_taken_back_once() {
+    let scene = Scene::set("not-active", 4).await;
+    let active = scene.site.key("active");
+    scene.tamper("ZREM", &[&active, &scene.ids[1]]).await;
+    let (site, reports) = scene.end(4, 0).await;
+    assert!(reports.is_empty(), "{reports:?}");
+    assert_eq!(site.stat("recovered").await, 4);
+    assert_eq!(site.stat("adopted").await, 1);
+}
+
+#[tokio::test]
+async fn a_record_without_a_lease_and_in_no_state_is_taken_back_once() {
+    let scene = Scene::set("nowhere", 4).await;
+    let (active, leases) = (scene.site.key("active"), scene.site.key("leases"));
+    scene.tamper("ZREM", &[&active, &scene.ids[1]]).await;
+    scene.tamper("HDEL", &[&leases, &scene.ids[1]]).await;
+    let (site, reports) = scene.end(4, 0).await;
+    assert!(reports.is_empty(), "{reports:?}");
+    assert_eq!(site.stat("recovered").await, 4);
+    assert_eq!(site.stat("adopted").await, 1);
+}
+
+/// As when somebody deletes the set of active tasks: whoever runs them goes on.
+#[tokio::test]
+async fn a_leased_task_that_is_in_no_state_stays_with_its_live_server() {
+    let site = Site::new("active-deleted").await;
+    let rescuer = site.rescuer(Settings::default()).await;
+    let props = site.props();
+    let holder = site.holder(Settings::default(), &props).await;
+    site.enqueue_many([Act::Wait; 3]).await;
+    props.journal.wait_for(What::Started, 3, LIMIT).await;
+    let deleted: u32 = site.redis.clone().del(site.key("active")).await.unwrap();
+    assert_eq!(deleted, 1);
+    eventually("the tasks are active again", LIMIT, async || {
+        let adopted = site.stat("adopted").await;
+        (adopted == 3).then_some(()).ok_or(adopted)
+    })
+    .await;
+    // Longer than a lease that nobody extends would last.
+    let adopted_until = site.expiries().await;
+    eventually("every lease was extended", LIMIT, async || {
+        let now = site.expiries().await;
+        let later = now
+            .iter()
+            .zip(&adopted_until)
+            .all(|(now, then)| *now > then + 1_500.0);
+        later.then_some(()).ok_or(now)
+    })
+    .await;
+    props.gate.open();
+    site.wait_until_done(3).await;
+    let stats = holder.stop().await.stats;
+    assert_eq!((stats.completed, stats.leases_lost), (3, 0), "{stats:?}");
+    assert_eq!(rescuer.stop().await.stats.recovered, 0);
+}

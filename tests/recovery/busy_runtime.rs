@@ -1,0 +1,131 @@
+//! Handlers that leave no processor, or no thread of the runtime, to anybody else.
+
+use std::future::pending;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle, available_parallelism};
+use std::time::{Duration, Instant};
+
+use tokio::runtime;
+use windlass::{RawTask, Report, Router, ServerHandle, State, TaskContext};
+
+use crate::fixture::{Journal, LIMIT, Settings, Site, What};
+use crate::support::within;
+
+/// More than three leases of [`Settings::default`].
+const BUSY: Duration = Duration::from_millis(3_200);
+
+async fn block(
+    _: RawTask,
+    State(journal): State<Journal>,
+    context: TaskContext,
+) -> Result<(), String> {
+    journal.note(What::Started, &context);
+    thread::sleep(BUSY);
+    journal.note(What::Ended, &context);
+    Ok(())
+}
+
+async fn spin(
+    _: RawTask,
+    State(journal): State<Journal>,
+    context: TaskContext,
+) -> Result<(), String> {
+    journal.note(What::Started, &context);
+    let start = Instant::now();
+    while start.elapsed() < BUSY {
+        std::hint::spin_loop();
+    }
+    journal.note(What::Ended, &context);
+    Ok(())
+}
+
+async fn quick(
+    _: RawTask,
+    State(journal): State<Journal>,
+    context: TaskContext,
+) -> Result<(), String> {
+    journal.note(What::Started, &context);
+    journal.note(What::Ended, &context);
+    Ok(())
+}
+
+fn router(journal: &Journal) -> Router {
+    Router::new()
+        .raw("block", block)
+        .raw("spin", spin)
+        .raw("quick", quick)
+        .state(journal.clone())
+}
+
+/// A server on a runtime of its own with this many threads; ends after `stop`.
+fn server_on_threads(
+    site: &Site,
+    threads: usize,
+    journal: &Journal,
+) -> (ServerHandle, JoinHandle<Report>) {
+    let builder = Settings::default().builder(&site.url, &site.prefix);
+    let router = router(journal);
+    let (handle_in, handle) = mpsc::channel();
+    let run = thread::spawn(move || {
+        let mut runtime = match threads {
+            1 => runtime::Builder::new_current_thread(),
+            _ => runtime::Builder::new_multi_thread(),
+        };
+        let runtime = runtime
+            .worker_threads(threads)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let server = builder.build(router).await.unwrap();
+            handle_in.send(server.handle()).unwrap();
+            server.run_until(pending()).await.unwrap()
+        })
+    });
+    (handle.recv().unwrap(), run)
+}
+
+/// As many tasks of `kind` as the runtime has threads and one more that has to wait behind them: all
+/// are claimed at once, and all are kept.
+async fn keeps_its_leases(name: &str, kind: &str, threads: usize) {
+    let site = Site::new(name).await;
+    // Would take back any lease that runs out.
+    let rescuer = site.rescuer(Settings::default()).await;
+    let mut tasks = vec![RawTask::new(kind, []); threads];
+    tasks.push(RawTask::new("quick", []));
+    let mut ids = site.enqueue_many(tasks).await;
+    ids.sort();
+    let journal = Journal::default();
+    let (handle, run) = server_on_threads(&site, threads, &journal);
+    site.wait_until_done(threads as u64 + 1).await;
+
+    handle.stop();
+    let join = tokio::task::spawn_blocking(|| run.join().unwrap());
+    let report = within("the server ends", LIMIT, join).await.unwrap();
+    assert_eq!(report.stats.leases_lost + report.stats.settles_refused, 0);
+    assert_eq!(journal.ids(What::Ended), ids, "each ran once");
+    let tried_twice = journal
+        .entries()
+        .into_iter()
+        .find(|entry| entry.attempt > 1);
+    assert!(tried_twice.is_none(), "{tried_twice:?}");
+    let grace_until = site.meta("grace_until").await;
+    assert_eq!(grace_until, None, "leases could be taken all the time");
+    assert_eq!(rescuer.stop().await.stats.recovered, 0);
+}
+
+#[tokio::test]
+async fn a_handler_that_blocks_the_only_thread_for_three_leases_loses_none() {
+    keeps_its_leases("blocks-one", "block", 1).await;
+}
+
+#[tokio::test]
+async fn handlers_that_block_both_threads_for_three_leases_lose_none() {
+    keeps_its_leases("blocks-two", "block", 2).await;
+}
+
+#[tokio::test]
+async fn handlers_that_spin_on_every_core_for_three_leases_lose_none() {
+    let cores = available_parallelism().map_or(2, |cores| cores.get());
+    keeps_its_leases("spins", "spin", cores).await;
+}

@@ -1,0 +1,185 @@
+//! What a lost lease costs a task, and what ends a row of them.
+//!
+//! A lease is lost here by dropping the future that runs a server. A rescuer, which claims nothing,
+//! takes it back, so that the task can be looked at in peace.
+
+use std::slice::from_ref;
+use std::time::Duration;
+
+use windlass::{NewTask, RawTask, Router, TaskError};
+
+use crate::fixture::{Act, LIMIT, Settings, Site, What, ms};
+use crate::support::eventually;
+
+fn settings() -> Settings {
+    Settings {
+        retry_delay: ms(700),
+        ..Settings::default()
+    }
+}
+
+/// Runs the tasks on a server that vanishes, and waits until their leases have been taken back.
+async fn lose(site: &Site, ids: &[String]) {
+    let props = site.props();
+    let victim = site.holder(settings(), &props).await;
+    props
+        .journal
+        .wait_for(What::Started, ids.len(), LIMIT)
+        .await;
+    victim.vanish().await;
+    eventually("the leases are taken back", LIMIT, async || {
+        let census = site.census().await;
+        (census.active == 0).then_some(()).ok_or(census)
+    })
+    .await;
+}
+
+async fn lost(site: &Site, id: &str) -> Option<String> {
+    site.field(id, "lost").await
+}
+
+async fn assert_retried(site: &Site, id: &str, times: u32) {
+    let retried = site.field(id, "retried").await;
+    assert_eq!(retried.as_deref(), Some(&*times.to_string()));
+}
+
+#[tokio::test]
+async fn lost_leases_in_a_row_are_retried_at_once_then_later_and_then_given_up() {
+    let site = Site::new("row").await;
+    let rescuer = site.rescuer(settings()).await;
+    let id = site.enqueue(Act::Wait).await;
+
+    lose(&site, from_ref(&id)).await;
+    assert_eq!(site.state(&id).await, Some("pending"), "the first: at once");
+    assert_eq!(lost(&site, &id).await.as_deref(), Some("1"));
+    assert_retried(&site, &id, 1).await;
+    let error = site.field(&id, "last_error").await.unwrap();
+    assert!(error.starts_with("lease expired"), "{error}");
+
+    lose(&site, from_ref(&id)).await;
+    assert_eq!(site.state(&id).await, Some("retry"), "the second: later");
+    assert_eq!(lost(&site, &id).await.as_deref(), Some("2"));
+    assert_retried(&site, &id, 2).await;
+    let failed_at = site.field(&id, "last_failed_at").await.unwrap();
+    let delay = site.score("retry", &id).await - failed_at.parse::<f64>().unwrap();
+    // Redis rounds up to the next ms.
+    assert!((700.0..=701.0).contains(&delay), "{delay}");
+    // Though no server claims anything now.
+    site.wait_for_state(&id, "pending").await;
+
+    lose(&site, from_ref(&id)).await;
+    assert_eq!(
+        site.state(&id).await,
+        Some("archived"),
+        "the third: no more"
+    );
+    assert_eq!(lost(&site, &id).await.as_deref(), Some("3"));
+    assert_eq!(
+        site.field(&id, "reason").await.as_deref(),
+        Some("lease_expired")
+    );
+    assert_eq!(site.stat("archived_lease_expired").await, 1);
+    assert_eq!(rescuer.stop().await.stats.recovered, 3);
+}
+
+#[tokio::test]
+async fn a_lost_lease_without_a_retry_left_is_given_up() {
+    let site = Site::new("exhausted").await;
+    let rescuer = site.rescuer(settings()).await;
+    let none = site.enqueue(NewTask::from(Act::Wait).max_retry(0)).await;
+    let one = site.enqueue(NewTask::from(Act::Wait).max_retry(1)).await;
+    lose(&site, &[none.clone(), one.clone()]).await;
+    assert_eq!(site.state(&none).await, Some("archived"));
+    assert_eq!(site.state(&one).await, Some("pending"));
+    lose(&site, from_ref(&one)).await;
+    for id in [&none, &one] {
+        assert_eq!(site.state(id).await, Some("archived"));
+        let reason = site.field(id, "reason").await;
+        assert_eq!(reason.as_deref(), Some("retries_exhausted"));
+    }
+    rescuer.stop().await;
+}
+
+#[tokio::test]
+async fn a_settle_ends_the_row() {
+    let site = Site::new("row-ends").await;
+    let rescuer = site.rescuer(settings()).await;
+    let ids = site
+        .enqueue_many(["fail", "snooze", "skip"].map(|kind| RawTask::new(kind, [])))
+        .await;
+    let [failed, snoozed, skipped] = &ids[..] else {
+        unreachable!("three were enqueued");
+    };
+    lose(&site, &ids).await;
+    for id in &ids {
+        assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
+    }
+
+    const LATER: Duration = Duration::from_millis(500);
+    let router = Router::new()
+        .raw("fail", async |_| -> Result<(), _> {
+            Err(TaskError::retry_after("failed", LATER))
+        })
+        .raw("snooze", async |_| -> Result<(), _> {
+            Err(TaskError::snooze(LATER))
+        })
+        .raw("skip", async |_| -> Result<(), _> {
+            Err(TaskError::skip_retry("skipped"))
+        });
+    let server = site.serve(settings(), router).await;
+    eventually("each is settled once", LIMIT, async || {
+        let stats = server.stats();
+        let settled = (stats.retried, stats.deferred, stats.archived) == (1, 1, 1);
+        settled.then_some(()).ok_or(stats)
+    })
+    .await;
+    server.stop().await;
+    for id in &ids {
+        assert_eq!(lost(&site, id).await, None, "the row is over");
+    }
+    assert_eq!(site.state(skipped).await, Some("archived"));
+
+    lose(&site, &ids[..2]).await;
+    for id in [failed, snoozed] {
+        assert_eq!(lost(&site, id).await.as_deref(), Some("1"), "a new row");
+        assert_eq!(site.state(id).await, Some("pending"), "retried at once");
+    }
+    assert_eq!(rescuer.stop().await.stats.recovered, 5);
+}
+
+#[tokio::test]
+async fn handing_a_task_back_does_not_end_the_row() {
+    let site = Site::new("row-goes-on").await;
+    let rescuer = site.rescuer(settings()).await;
+    let ids = site.enqueue_many([Act::Wait]).await;
+    let id = &ids[0];
+    lose(&site, &ids).await;
+    assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
+
+    let props = site.props();
+    let stops_at_once = Settings {
+        shutdown_grace: ms(0),
+        ..settings()
+    };
+    let server = site.server(stops_at_once, &props).await;
+    props.journal.wait_for(What::Started, 1, LIMIT).await;
+    assert_eq!(server.stop().await.stats.released, 1);
+    assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
+    assert_retried(&site, id, 1).await;
+
+    lose(&site, &ids).await;
+    assert_eq!(lost(&site, id).await.as_deref(), Some("2"));
+    assert_eq!(site.state(id).await, Some("retry"), "not at once any more");
+
+    let site = Site::new("row-unknown").await;
+    let second_rescuer = site.rescuer(settings()).await;
+    let ids = site.enqueue_many([Act::Wait]).await;
+    lose(&site, &ids).await;
+    let knows_nothing = Router::new().raw("other", async |_| Ok::<_, String>(()));
+    let server = site.serve(settings(), knows_nothing).await;
+    site.wait_for_state(&ids[0], "scheduled").await;
+    assert_eq!(lost(&site, &ids[0]).await.as_deref(), Some("1"));
+    server.stop().await;
+    rescuer.stop().await;
+    second_rescuer.stop().await;
+}

@@ -1,0 +1,149 @@
+//! A Redis that was away for longer than leases last.
+
+use std::time::{Duration, Instant};
+
+use windlass::Stats;
+
+use crate::fixture::{Act, InProcess, LIMIT, Props, Settings, Site, What, ms};
+use crate::support::{RedisServer, eventually};
+
+/// Longer than lease and clock skew of [`Settings::default`], and than three scans.
+const OUTAGE: Duration = Duration::from_millis(2_500);
+
+/// As documented: a heartbeat, the longest pause between two attempts to connect, and 2 s.
+fn grace() -> Duration {
+    Settings::default().heartbeat() + Duration::from_secs(2) + Duration::from_secs(2)
+}
+
+/// One server that runs three tasks, and three idle ones that would take over a lost lease.
+struct Scene {
+    site: Site,
+    props: Props,
+    busy: InProcess,
+    idle_props: Props,
+    idle: Vec<InProcess>,
+}
+
+impl Scene {
+    async fn set(redis: &RedisServer, settings: Settings) -> Self {
+        let site = Site::on(redis, "outage").await;
+        let props = site.props();
+        let busy = site.holder(settings, &props).await;
+        site.enqueue_many([Act::Wait; 3]).await;
+        props.journal.wait_for(What::Started, 3, LIMIT).await;
+        let idle_props = site.props();
+        let mut idle = Vec::new();
+        for _ in 0..3 {
+            idle.push(site.server(settings, &idle_props).await);
+        }
+        assert_eq!(site.meta("grace_until").await, None, "no outage yet");
+        Self {
+            site,
+            props,
+            busy,
+            idle_props,
+            idle,
+        }
+    }
+
+    /// After the outage: waits until leases may be taken again and have been looked at, and checks
+    /// that none was taken.
+    async fn nothing_was_taken(mut self, redis: &RedisServer) {
+        self.site.redis = redis.connection().await;
+        eventually(
+            "the grace is over and a server has looked",
+            LIMIT,
+            async || {
+                let until = self.site.meta("grace_until").await;
+                let pulse = self.site.meta("pulse").await;
+                match (until, pulse) {
+                    (Some(until), Some(pulse)) if pulse > until => Ok(()),
+                    times => Err(times),
+                }
+            },
+        )
+        .await;
+        let stolen = self.idle_props.journal.entries();
+        assert!(stolen.is_empty(), "{stolen:?}");
+        assert_eq!(self.site.census().await.active, 3, "still leased");
+
+        self.props.gate.open();
+        self.site.wait_until_done(3).await;
+        assert_eq!(self.site.stat("recovered").await, 0);
+        let Stats {
+            completed,
+            leases_lost,
+            settles_refused,
+            ..
+        } = self.busy.stop().await.stats;
+        assert_eq!((completed, leases_lost, settles_refused), (3, 0, 0));
+        for server in self.idle {
+            assert_eq!(server.stop().await.stats.recovered, 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_was_frozen_takes_no_lease_from_a_live_server() {
+    let redis = RedisServer::start(&[]);
+    let scene = Scene::set(&redis, Settings::default()).await;
+    redis.pause();
+    // The outage itself: nothing can be waited for.
+    tokio::time::sleep(OUTAGE).await;
+    redis.resume();
+    scene.nothing_was_taken(&redis).await;
+}
+
+/// A command timeout of 500 ms: every connection is given up and made anew.
+#[tokio::test]
+async fn a_redis_that_did_not_answer_in_time_takes_no_lease_from_a_live_server() {
+    let redis = RedisServer::start(&[]);
+    let impatient = Settings {
+        command_timeout: ms(500),
+        ..Settings::default()
+    };
+    let scene = Scene::set(&redis, impatient).await;
+    redis.pause();
+    tokio::time::sleep(OUTAGE).await;
+    redis.resume();
+    scene.nothing_was_taken(&redis).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_was_restarted_takes_no_lease_from_a_live_server() {
+    let redis = RedisServer::start(&[("appendonly", "yes"), ("appendfsync", "always")]);
+    let scene = Scene::set(&redis, Settings::default()).await;
+    redis.kill();
+    tokio::time::sleep(OUTAGE).await;
+    redis.restart();
+    scene.nothing_was_taken(&redis).await;
+}
+
+#[tokio::test]
+async fn a_fresh_server_after_an_outage_takes_nothing_before_the_grace_is_over() {
+    let site = Site::new("fresh").await;
+    let props = site.props();
+    let first = site.holder(Settings::default(), &props).await;
+    site.enqueue_many([Act::Finish; 3]).await;
+    props.journal.wait_for(What::Started, 3, LIMIT).await;
+    first.vanish().await;
+    // Nobody serves for so long that all leases are past their cutoff.
+    tokio::time::sleep(OUTAGE).await;
+
+    let fresh_props = site.props();
+    fresh_props.gate.open();
+    let started = Instant::now();
+    let fresh = site.server(Settings::default(), &fresh_props).await;
+    let again = fresh_props.journal.wait_for(What::Started, 3, LIMIT).await;
+    for entry in again {
+        let after = entry.at - started;
+        assert!(after >= grace(), "{after:?}: within the grace");
+        assert!(
+            after < grace() + Duration::from_secs(3),
+            "{after:?}: too late"
+        );
+        assert_eq!(entry.attempt, 2);
+    }
+    site.wait_until_done(3).await;
+    assert_eq!(fresh.stop().await.stats.recovered, 3);
+}

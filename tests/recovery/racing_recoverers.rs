@@ -1,0 +1,62 @@
+//! Many servers that see the same lost leases at the same time.
+
+use std::collections::BTreeSet;
+
+use crate::fixture::{Act, LIMIT, Settings, Site};
+use crate::support::eventually;
+
+const TASKS: u64 = 1_000;
+
+#[tokio::test]
+async fn twenty_servers_take_back_a_thousand_lost_leases_once_each() {
+    let site = Site::new("twenty").await;
+    let holding = Settings {
+        concurrency: TASKS as usize,
+        ..Settings::default()
+    };
+    let holder = site.holder(holding, &site.props()).await;
+    let ids = site.enqueue_many((0..TASKS).map(|_| Act::Mark(0))).await;
+    eventually("all tasks are leased", LIMIT, async || {
+        let census = site.census().await;
+        (census.active == TASKS).then_some(()).ok_or(census)
+    })
+    .await;
+
+    let mut twenty = site
+        .worker(Settings {
+            servers: 20,
+            concurrency: 20,
+            ..Settings::default()
+        })
+        .await;
+    let servers: BTreeSet<_> = twenty.server_ids().into_iter().collect();
+    assert_eq!(servers.len(), 20);
+    holder.vanish().await;
+    site.wait_until_done(TASKS).await;
+
+    let marks = site.marks().await;
+    assert_eq!(marks.len(), ids.len());
+    assert!(marks.values().all(|times| *times == 1), "each ran once");
+    for name in ["recovered", "retried", "failed"] {
+        assert_eq!(site.stat(name).await, TASKS, "{name}");
+    }
+    twenty.signal("TERM");
+    let report = twenty.report().await;
+    assert_eq!(report["recovered"], TASKS, "{report:?}");
+    assert_eq!(
+        report["settles_refused"] + report["leases_lost"],
+        0,
+        "{report:?}"
+    );
+    let second_attempts = twenty
+        .seen("Ended")
+        .into_iter()
+        .filter(|line| line.ends_with(" 2"));
+    assert_eq!(
+        second_attempts.count() as u64,
+        TASKS,
+        "`retried` is 1 for each"
+    );
+    let errors: Vec<_> = twenty.seen("ERROR");
+    assert!(errors.is_empty(), "{errors:#?}");
+}
