@@ -1,0 +1,320 @@
+//! A stage for one test: keys of its own, clients and servers on them, and looks into Redis.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use redis::AsyncCommands;
+use redis::aio::MultiplexedConnection;
+use tokio::task::JoinHandle;
+use windlass::{
+    Client, Inspector, NewTask, RawTask, Report, Router, Server, ServerBuilder, ServerHandle,
+    TaskInfo,
+};
+
+use crate::support::{RedisServer, eventually, unique_prefix, within};
+
+/// How long anything may take that is not measured.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Far enough away for a test never to see it.
+pub const HOUR: Duration = Duration::from_secs(3600);
+
+/// The state sets, one of which every record stands in.
+pub const STATES: [&str; 6] = [
+    "pending",
+    "active",
+    "scheduled",
+    "retry",
+    "archived",
+    "completed",
+];
+
+pub fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A task of the kind `kind`.
+pub fn task(payload: impl Into<Vec<u8>>) -> NewTask {
+    RawTask::new("kind", payload).into()
+}
+
+pub struct Stage {
+    url: String,
+    pub prefix: String,
+    redis: MultiplexedConnection,
+}
+
+impl Stage {
+    /// On the Redis that the tests share.
+    pub async fn new(name: &str) -> Self {
+        Self::on(RedisServer::shared(), name).await
+    }
+
+    /// On a Redis of the test's own.
+    pub async fn on(redis: &RedisServer, name: &str) -> Self {
+        Self {
+            url: redis.url(),
+            prefix: unique_prefix(name),
+            redis: redis.connection().await,
+        }
+    }
+
+    /// Clients and servers made from now on reach Redis there; the test's own looks stay direct.
+    pub fn behind(mut self, url: String) -> Self {
+        self.url = url;
+        self
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub fn redis(&self) -> MultiplexedConnection {
+        self.redis.clone()
+    }
+
+    pub async fn client(&self) -> Client {
+        let client = Client::builder(&self.url).prefix(&self.prefix).connect();
+        client.await.expect("the test's Redis is there")
+    }
+
+    pub async fn inspector(&self) -> Inspector {
+        let inspector = Inspector::connect_with_prefix(&self.url, &self.prefix).await;
+        inspector.expect("the test's Redis is there")
+    }
+
+    /// Settings with which a test need not wait long.
+    pub fn server(&self) -> ServerBuilder {
+        Server::builder()
+            .redis(&self.url)
+            .prefix(&self.prefix)
+            .heartbeat(ms(200))
+            .scan_interval(ms(100))
+            .clock_skew(Duration::ZERO)
+            .sweep_interval(ms(50))
+            .shutdown_grace(Duration::from_secs(5))
+            .cancel_grace(Duration::from_secs(1))
+    }
+
+    /// Builds and starts a server with these settings.
+    pub async fn serve_with(&self, settings: ServerBuilder, router: Router) -> Running {
+        Running::start(settings.build(router).await.expect("the server is built"))
+    }
+
+    pub async fn serve(&self, router: Router) -> Running {
+        self.serve_with(self.server(), router).await
+    }
+
+    pub fn key_of(&self, queue: &str, name: &str) -> String {
+        format!("{}:{{{queue}}}:{name}", self.prefix)
+    }
+
+    /// A key of the queue `default`.
+    pub fn key(&self, name: &str) -> String {
+        self.key_of("default", name)
+    }
+
+    pub fn record_key(&self, id: &str) -> String {
+        self.key(&format!("t:{id}"))
+    }
+
+    /// The queue's keys whose name begins so, sorted.
+    pub async fn keys(&self, name: &str) -> Vec<String> {
+        let escape = |text: &str| text.replace('{', "[{]").replace('}', "[}]");
+        let pattern = escape(&self.key(name)) + "*";
+        let mut keys: Vec<String> = self.redis().keys(pattern).await.expect("KEYS is allowed");
+        keys.sort_unstable();
+        keys
+    }
+
+    /// What `HGETALL` answers for a task of the queue `default`, as text.
+    pub async fn record(&self, id: &str) -> BTreeMap<String, String> {
+        let record = self.redis().hgetall(self.record_key(id)).await;
+        let record: BTreeMap<String, Vec<u8>> = record.expect("a record is a hash");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        record.into_iter().map(|(k, v)| (k, text(v))).collect()
+    }
+
+    /// The members of a sorted set of the queue `default` and their scores, lowest first.
+    pub async fn scores(&self, set: &str) -> Vec<(String, f64)> {
+        let members = self.redis().zrange_withscores(self.key(set), 0, -1).await;
+        members.expect("it is a sorted set")
+    }
+
+    pub async fn score(&self, set: &str, id: &str) -> Option<u64> {
+        let score: Option<f64> = self.redis().zscore(self.key(set), id).await.unwrap();
+        score.map(|score| score as u64)
+    }
+
+    /// The ids in a sorted set of the queue `default`, lowest score first.
+    pub async fn ids(&self, set: &str) -> Vec<String> {
+        let scores = self.scores(set).await;
+        scores.into_iter().map(|(id, _)| id).collect()
+    }
+
+    pub async fn count(&self, set: &str) -> usize {
+        let count = self.redis().zcard(self.key(set)).await;
+        count.expect("it is a sorted set")
+    }
+
+    /// The state of a task of the queue `default`; `gone` when it is in none.
+    pub async fn state(&self, id: &str) -> &'static str {
+        for state in STATES {
+            if self.score(state, id).await.is_some() {
+                return state;
+            }
+        }
+        "gone"
+    }
+
+    /// Waits until a task of the queue `default` is in `state`; answers its record.
+    pub async fn wait_for_state(&self, id: &str, state: &str) -> BTreeMap<String, String> {
+        eventually(&format!("{id} is {state}"), LIMIT, async || {
+            let now = self.state(id).await;
+            if now == state { Ok(()) } else { Err(now) }
+        })
+        .await;
+        self.record(id).await
+    }
+
+    /// Waits until a sorted set of the queue `default` has so many members.
+    pub async fn wait_for_count(&self, set: &str, count: usize) {
+        eventually(&format!("{set} has {count}"), LIMIT, async || {
+            let now = self.count(set).await;
+            if now == count { Ok(()) } else { Err(now) }
+        })
+        .await;
+    }
+
+    /// Why a task was archived, once it is.
+    pub async fn wait_for_reason(&self, id: &str) -> String {
+        let record = self.wait_for_state(id, "archived").await;
+        record.get("reason").cloned().unwrap_or_default()
+    }
+
+    pub async fn look(&self, id: &str) -> Option<TaskInfo> {
+        let task = self.inspector().await.task("default", id).await;
+        task.expect("Redis answers")
+    }
+
+    /// The totals that the scripts keep of the queue `default`.
+    pub async fn totals(&self) -> HashMap<String, i64> {
+        self.redis().hgetall(self.key("stats")).await.unwrap()
+    }
+
+    pub async fn total(&self, name: &str) -> i64 {
+        self.totals().await.get(name).copied().unwrap_or(0)
+    }
+
+    /// Redis' clock in ms since the epoch.
+    pub async fn now(&self) -> u64 {
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME")
+            .query_async(&mut self.redis())
+            .await
+            .unwrap();
+        seconds * 1000 + micros / 1000
+    }
+
+    /// A time by Redis' clock.
+    pub async fn in_future(&self, after: Duration) -> SystemTime {
+        UNIX_EPOCH + ms(self.now().await) + after
+    }
+
+    /// Waits until Redis' clock has passed a time in ms.
+    pub async fn wait_until(&self, time: u64) {
+        let left = time.saturating_sub(self.now().await);
+        eventually("the time comes", ms(left) + LIMIT, async || {
+            (self.now().await > time).then_some(())
+        })
+        .await;
+    }
+
+    /// Makes a waiting task one that a server died with: leased, and past its expiry.
+    pub async fn lose(&self, id: &str) {
+        let state = self.state(id).await;
+        let mut pipeline = redis::pipe();
+        pipeline
+            .atomic()
+            .zrem(self.key(state), id)
+            .zrem(self.key("deadlines"), id)
+            .hset(
+                self.key("leases"),
+                id,
+                format!("1@{} 1 1", "dead".repeat(20)),
+            )
+            .zadd(self.key("active"), id, 0);
+        let _: () = pipeline.query_async(&mut self.redis()).await.unwrap();
+    }
+
+    /// Checks for the queue `default` what must be true whenever no script runs.
+    pub async fn audit(&self) {
+        let mut stands = BTreeMap::new();
+        for state in STATES {
+            for id in self.ids(state).await {
+                let before = stands.insert(id.clone(), state);
+                assert_eq!(before, None, "{id} stands in {state}, too");
+            }
+        }
+        let prefix = self.key("t:");
+        let records = self.keys("t:").await;
+        let records: BTreeSet<_> = records.iter().map(|key| &key[prefix.len()..]).collect();
+        let listed: BTreeSet<_> = stands.keys().map(String::as_str).collect();
+        assert_eq!(records, listed, "records and what stands in a state");
+
+        let leased: BTreeSet<String> = self.redis().hkeys(self.key("leases")).await.unwrap();
+        let active: BTreeSet<_> = self.ids("active").await.into_iter().collect();
+        assert_eq!(leased, active, "leases and active tasks");
+
+        for id in self.ids("hooks").await {
+            assert_eq!(stands.get(&id), Some(&"archived"), "owes a hook: {id}");
+        }
+        let mut waiting_until = BTreeSet::new();
+        for (id, state) in &stands {
+            let record = self.record(id).await;
+            let start_before =
+                record.contains_key("start_before") && !record.contains_key("started_at");
+            let waits = ["pending", "scheduled", "retry"].contains(state);
+            if waits && (record.contains_key("deadline") || start_before) {
+                waiting_until.insert(id.clone());
+            }
+        }
+        let deadlines: BTreeSet<_> = self.ids("deadlines").await.into_iter().collect();
+        assert_eq!(
+            deadlines, waiting_until,
+            "deadlines and waiting tasks with one"
+        );
+
+        for lock in self.keys("unique:").await {
+            let holder: String = self.redis().get(&lock).await.unwrap();
+            let (mode, id) = holder.split_once(' ').expect("mode and id");
+            if mode != "time" {
+                let state = stands.get(id).copied().unwrap_or("gone");
+                let ended = ["archived", "completed", "gone"].contains(&state);
+                assert!(!ended, "{id} is {state} and holds {lock}");
+            }
+        }
+    }
+}
+
+/// A server that runs until it is stopped, or until the test ends.
+pub struct Running {
+    pub handle: ServerHandle,
+    run: JoinHandle<Report>,
+}
+
+impl Running {
+    pub fn start(server: Server) -> Self {
+        let handle = server.handle();
+        let run = tokio::spawn(async move {
+            let report = server.run_until(std::future::pending()).await;
+            report.expect("the server starts")
+        });
+        Self { handle, run }
+    }
+
+    pub async fn stop(self) -> Report {
+        self.handle.stop();
+        let report = within("the server stops", LIMIT, self.run).await;
+        report.expect("the server does not panic")
+    }
+}

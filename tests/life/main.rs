@@ -1,0 +1,8 @@
+//! What tasks may be given for their life: locks, deadlines, results, hooks; and who ends them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixture;
+mod puppet;
+mod unique;
