@@ -4,5 +4,6 @@
 mod support;
 
 mod fixture;
+mod options;
 mod puppet;
 mod unique;
