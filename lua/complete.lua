@@ -39,7 +39,8 @@ for i, id in ipairs(ids) do
     end
     local retention = record and finite(record.retention) or 0
     if retention > 0 then
-      kept[#kept + 1] = { id = id, until_ms = now + retention, result = ARGV[at + 3] }
+      local claimed_at = string.match(leases[i], '^%S+ (%d+)')
+      kept[#kept + 1] = { id = id, until_ms = now + retention, result = ARGV[at + 3], claimed_at = claimed_at }
     elseif problem == 'malformed' then
       malformed[#malformed + 1] = id
     else
@@ -60,6 +61,9 @@ for _, task in ipairs(kept) do
   local key = record_key(task.id)
   redis.call('HDEL', key, 'cancel', 'lost', 'last_error', 'last_failed_at')
   redis.call('HSET', key, 'completed_at', int(now))
+  if task.claimed_at then
+    redis.call('HSETNX', key, 'started_at', task.claimed_at)
+  end
   if task.result ~= '' then
     redis.call('HSET', key, 'result', task.result)
   end
