@@ -6,4 +6,6 @@ mod support;
 mod fixture;
 mod options;
 mod puppet;
+mod redis_side;
+mod results;
 mod unique;
