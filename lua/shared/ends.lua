@@ -29,8 +29,8 @@ end
 local function take_lock(id, record, delay, ...)
   local key, mode = lock_of(record.unique)
   local options = { ... }
-  local lock_ms = tonumber(record.lock_ms)
-  if lock_ms then
+  local lock_ms = finite(record.lock_ms)
+  if lock_ms and lock_ms > 0 then
     options[#options + 1] = 'PX'
     options[#options + 1] = int(lock_ms + delay)
   end

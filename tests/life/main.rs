@@ -4,5 +4,8 @@
 mod support;
 
 mod fixture;
+mod options;
 mod puppet;
+mod redis_side;
+mod results;
 mod unique;
