@@ -168,7 +168,7 @@ bulk('ZADD', PENDING, pending)
 bulk('ZADD', SCHEDULED, scheduled)
 bulk('ZADD', DEADLINES, deadlines)
 redis.call('HSETNX', META, 'schema', SCHEMA)
-local due = next_due()
+local due = #pending == 0 and next_due()
 if #pending > 0 or (due and (not due_before or due < due_before)) then
   wake()
 end

@@ -70,6 +70,10 @@ end
 -- ms; nil when there is none. Within what can be printed and read as a whole number: a score that
 -- somebody wrote by hand must not spoil the reply.
 local function next_due()
+  -- One look for the common case, because three cost a tenth of a claim of one task.
+  if redis.call('EXISTS', SCHEDULED, RETRY, DEADLINES) == 0 then
+    return nil
+  end
   local first = nil
   for _, set in ipairs({ SCHEDULED, RETRY, DEADLINES }) do
     local score = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
