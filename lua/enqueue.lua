@@ -64,8 +64,10 @@ local function replace(holder, task)
   if not change then
     change = { id = holder.id, set = holder.set, new = holder.task }
     if not holder.task then
-      local limit, priority = unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority'))
+      local limit, priority, lock_time =
+        unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority', 'lock_time'))
       change.limit, change.priority = finite(limit), priority
+      change.lock, change.lock_time = task.lock, lock_time
     end
     replaced[holder.id] = change
   end
@@ -144,7 +146,10 @@ for i, task in ipairs(tasks) do
       end
       redis.call('SET', task.lock, task.mode .. ' ' .. task.id)
       if task.lock_ms then
-        redis.call('PEXPIRE', task.lock, int(task.lock_ms + math.max(0, (task.due or now) - now)))
+        redis.call('PEXPIRE', task.lock, lock_span(task.lock_ms, task.due or now))
+        if task.mode ~= 'time' then
+          redis.call('HSET', records[i], 'lock_time', int(task.lock_ms))
+        end
       end
     end
     place(task.id, task.due, i, task.priority)
@@ -154,6 +159,10 @@ for id, change in pairs(replaced) do
   redis.call('HSET', record_key(id), 'payload', change.payload)
   if not change.new then
     redis.call('ZREM', change.set, id)
+    local span = lock_span(change.lock_time, change.due)
+    if span then
+      redis.call('PEXPIRE', change.lock, span)
+    end
     place(id, change.due, #tasks, change.priority)
   end
 end

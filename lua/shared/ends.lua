@@ -32,6 +32,24 @@ local function lock_to_free(id, unique)
   end
 end
 
+-- For how long from now a task may hold its lock if it is due at `due`, in ms: text, or nil for ever.
+local function lock_span(lock_time, due)
+  lock_time = finite(lock_time)
+  return lock_time and int(math.max(1, math.min(lock_time + math.max(0, due - now), 2 ^ 52)))
+end
+
+-- Gives a task that is due then the lock that its record names; `only_if` may be NX.
+local function take_lock(id, record, due, only_if)
+  local key, mode = lock_of(record.unique)
+  local args = { key, mode .. ' ' .. id, only_if }
+  local span = lock_span(record.lock_time, due)
+  if span then
+    args[#args + 1] = 'PX'
+    args[#args + 1] = span
+  end
+  redis.call('SET', unpack(args))
+end
+
 -- When a waiting task is given up, in ms, or nil: at its deadline, and before its first start also at
 -- its `start_before`.
 local function wait_deadline(record)
