@@ -58,16 +58,19 @@ local function find_holder(key)
   return locks[key]
 end
 
--- Gives a waiting holder the payload and due time of a task that would replace it.
+-- Gives a waiting holder the payload and due time of a task that would replace it; false where its
+-- record cannot be used: then it holds no more.
 local function replace(holder, task)
   local change = replaced[holder.id]
   if not change then
     change = { id = holder.id, set = holder.set, new = holder.task }
     if not holder.task then
-      local limit, priority, lock_time =
-        unpack(redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority', 'lock_time'))
-      change.limit, change.priority = finite(limit), priority
-      change.lock, change.lock_time = task.lock, lock_time
+      local record = read_record(holder.id, { 'kind', 'replace_until', 'priority', 'lock_time' })
+      if not record then
+        return false
+      end
+      change.limit, change.priority = finite(record.replace_until), record.priority
+      change.lock, change.lock_time = task.lock, record.lock_time
     end
     replaced[holder.id] = change
   end
@@ -81,6 +84,7 @@ local function replace(holder, task)
   if holder.task then
     holder.task.due = due
   end
+  return true
 end
 
 local some_exist = redis.call('EXISTS', unpack(records)) > 0
@@ -94,11 +98,10 @@ for i, task in ipairs(tasks) do
       or redis.sha1hex(ARGV[task.first + 1] .. '\0' .. ARGV[task.first + 3])
     task.lock = base .. ':unique:' .. task.digest
     holder = find_holder(task.lock)
-    if holder and task.mode == 'replace' and holder.mode == 'replace' and holder.set ~= ACTIVE then
-      replace(holder, task)
-      answers[i] = { 2, holder.id }
-    elseif holder and not (task.mode == 'replace' and holder.mode == 'replace') then
+    if holder and not (task.mode == 'replace' and holder.mode == 'replace') then
       answers[i] = { -1, holder.id }
+    elseif holder and holder.set ~= ACTIVE and replace(holder, task) then
+      answers[i] = { 2, holder.id }
     end
   end
   if answers[i] == nil then
