@@ -2,36 +2,6 @@
 -- them. Stands after base.lua. The functions that read come first; a script calls them before it
 -- writes anything.
 
--- The lock that a record's field `unique` names: its key and its mode (done, started, time, replace).
-local function lock_of(unique)
-  if unique then
-    local mode, digest = string.match(unique, '^(%a+):(.*)$')
-    return base .. ':unique:' .. (digest or ''), mode
-  end
-end
-
--- Who holds a lock: id and mode, or nil.
-local function holder_of(key)
-  local value = redis.pcall('GET', key)
-  if type(value) == 'table' then
-    -- What is no string holds nothing.
-    if not string.find(value.err, '^WRONGTYPE') then
-      error({ err = value.err })
-    end
-  elseif value then
-    local mode, id = string.match(value, '^(%a+) (.*)$')
-    return id, mode
-  end
-end
-
--- The key of the lock that a task frees when it ends: a lock for a time outlives its task.
-local function lock_to_free(id, unique)
-  local key, mode = lock_of(unique)
-  if key and mode ~= 'time' and holder_of(key) == id then
-    return key
-  end
-end
-
 -- For how long from now a task may hold its lock if it is due at `due`, in ms: text, or nil for ever.
 local function lock_span(lock_time, due)
   lock_time = finite(lock_time)
