@@ -8,7 +8,9 @@ use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use windlass::{Client, Event, NewTask, Router, Server, State, Task, TaskContext, TaskError};
+use windlass::{
+    Client, DeadLetter, NewTask, PayloadError, Router, Server, State, Task, TaskContext, TaskError,
+};
 
 const QUEUE: &str = "example-retries";
 
@@ -46,6 +48,18 @@ async fn call(
     }
 }
 
+/// Called, at least once, for each task that is given up for good.
+async fn tell(letter: DeadLetter) -> Result<(), PayloadError> {
+    let call: Call = letter.task()?;
+    println!(
+        "       {} was archived: {}: {}",
+        call.number, letter.reason, letter.error
+    );
+    let (queue, id) = (letter.queue, letter.id);
+    println!("       to see it: redis-cli HGETALL 'windlass:{{{queue}}}:t:{id}'");
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1/".to_owned());
@@ -63,22 +77,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     client.enqueue(task("wrong")).await?;
     client.enqueue(task("cursed")).max_retry(1).await?;
 
+    let router = Router::new()
+        .task(call)
+        .state(Instant::now())
+        .on_dead_letter(Call::KIND, tell);
     let server = Server::builder()
         .redis(&url)
         .queues([(QUEUE, 1)])
         // The default waits 15 s and more before the first retry, and longer after each failure.
+        // A single task or type of task can have its own: `.retry_policy(…)`.
         .retry_delay(|_| Duration::from_secs(1))
-        // Told of everything that an operator may want to count or be woken by.
-        .on_event(|event| {
-            if let Event::Archived {
-                id, reason, error, ..
-            } = event
-            {
-                println!("        archived: {reason}: {error}");
-                println!("        to see it: redis-cli HGETALL 'windlass:{{{QUEUE}}}:t:{id}'");
-            }
-        })
-        .build(Router::new().task(call).state(Instant::now()))
+        .build(router)
         .await?;
     let handle = server.handle();
     let all_have_ended = async move {

@@ -31,6 +31,10 @@ impl Task for Export {
 async fn export(task: Export, context: TaskContext) -> Result<(), String> {
     for page in 1..=task.pages {
         println!("attempt {}: page {page}", context.attempt());
+        // For whoever looks: redis-cli HGET 'windlass:{example-shutdown}:t:report-1' progress
+        let (page, pages) = (page.into(), task.pages.into());
+        // That it could not be told is no reason to stop.
+        let _ = context.progress(page, pages, "writing").await;
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(500)) => {}
             () = context.cancelled() => {

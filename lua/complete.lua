@@ -32,14 +32,17 @@ for i, id in ipairs(ids) do
     done[#done + 1] = id
     local record, problem = nil, nil
     if ARGV[at + 2] == '1' then
-      record, problem = read_record(id, { 'kind', 'unique', 'retention' })
+      record, problem = read_record(id, { 'kind', 'unique', 'retention', 'started_at' })
     end
     if record then
       locks[#locks + 1] = lock_to_free(id, record.unique)
     end
     local retention = record and finite(record.retention) or 0
     if retention > 0 then
-      kept[#kept + 1] = { id = id, until_ms = now + retention, result = ARGV[at + 3] }
+      kept[#kept + 1] = {
+        id = id, until_ms = now + retention, result = ARGV[at + 3],
+        started_at = not record.started_at and string.match(leases[i], '^%S+ (%d+) '),
+      }
     elseif problem == 'malformed' then
       malformed[#malformed + 1] = id
     else
@@ -60,6 +63,9 @@ for _, task in ipairs(kept) do
   local key = record_key(task.id)
   redis.call('HDEL', key, 'cancel', 'lost', 'last_error', 'last_failed_at')
   redis.call('HSET', key, 'completed_at', int(now))
+  if task.started_at then
+    redis.call('HSET', key, 'started_at', task.started_at)
+  end
   if task.result ~= '' then
     redis.call('HSET', key, 'result', task.result)
   end

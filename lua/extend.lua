@@ -18,13 +18,14 @@ for i = 3, #ARGV, 2 do
 end
 local leases = redis.call('HMGET', LEASES, unpack(ids))
 
-local answers, scores = {}, {}
+local answers, scores, stale = {}, {}, 0
 for i, id in ipairs(ids) do
   local holder = ARGV[2 + 2 * i] .. ' '
   if not leases[i] then
     answers[i] = GONE
   elseif string.sub(leases[i], 1, #holder) ~= holder then
     answers[i] = STALE
+    stale = stale + 1
   else
     answers[i] = DONE
     scores[#scores + 1] = expiry
@@ -42,4 +43,5 @@ for i, id in ipairs(ids) do
     end
   end
 end
+count({ stale = stale })
 return answers

@@ -15,6 +15,7 @@ if not lease then
   return GONE
 end
 if string.sub(lease, 1, #holder) ~= holder then
+  count({ stale = 1 })
   return STALE
 end
 if not read_record(ARGV[2], { 'kind' }) then

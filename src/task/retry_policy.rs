@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::InvalidTask;
-use crate::defaults::RETRY_DELAY_CAP;
+use crate::defaults::{FAR, RETRY_DELAY_CAP};
 
 /// How long a task waits after its failures, stored with the task: it goes before the server's own
 /// function, and after a handler's `retry_after`.
@@ -50,6 +50,9 @@ pub enum PolicyProblem {
     /// The jitter is not between 0 and 1.
     #[error("its jitter is not between 0 and 1")]
     Jitter,
+    /// The cap is too long to be stored.
+    #[error("its cap is longer than 100 years")]
+    Cap,
     /// What is stored cannot be read.
     #[error("what is stored of it cannot be read")]
     Unreadable,
@@ -121,6 +124,7 @@ impl RetryPolicy {
                 Some(PolicyProblem::Factor)
             }
             _ if !(0.0..=1.0).contains(&self.jitter) => Some(PolicyProblem::Jitter),
+            _ if self.cap > FAR => Some(PolicyProblem::Cap),
             _ => None,
         }
     }
@@ -135,15 +139,17 @@ impl RetryPolicy {
 /// ` cap <ms>` and ` jitter <part>`.
 impl fmt::Display for RetryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A longer delay says no more than the cap.
+        let ms = |delay: &Duration| delay.min(&self.cap).as_millis();
         match &self.shape {
-            Shape::Fixed(delay) => write!(f, "fixed {}", delay.as_millis())?,
+            Shape::Fixed(delay) => write!(f, "fixed {}", ms(delay))?,
             Shape::Exponential { first, factor } => {
-                write!(f, "exponential {} {factor}", first.as_millis())?
+                write!(f, "exponential {} {factor}", ms(first))?
             }
             Shape::List(delays) => {
                 f.write_str("list")?;
                 for delay in delays {
-                    write!(f, " {}", delay.as_millis())?;
+                    write!(f, " {}", ms(delay))?;
                 }
             }
         }
@@ -230,6 +236,9 @@ mod tests {
         for policy in policies {
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
+        let far = RetryPolicy::fixed(Duration::MAX).to_string();
+        let far: RetryPolicy = far.parse().unwrap();
+        assert_eq!(far.delay(0), RETRY_DELAY_CAP);
         for bad in [
             "",
             "fixed",

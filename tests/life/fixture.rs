@@ -65,6 +65,11 @@ impl Stage {
         self
     }
 
+    /// After a restart of Redis.
+    pub async fn reconnect(&mut self, redis: &RedisServer) {
+        self.redis = redis.connection().await;
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -3,6 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deadlines;
 mod fixture;
+mod janitor;
+mod options;
 mod puppet;
+mod redis_side;
+mod results;
 mod unique;

@@ -1,0 +1,189 @@
+//! Waiting for one task.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use windlass::{CancelMode, RawTask, Router, WaitError, Waited};
+
+use super::{heard, until_waited_for, wait_for};
+use crate::fixture::{HOUR, LIMIT, Stage, ms, task};
+use crate::puppet::puppet;
+
+#[tokio::test]
+async fn a_wait_that_begins_before_the_end_hears_of_it() {
+    let stage = Stage::new("before").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let server = stage.serve(router).await;
+    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
+    let wait = wait_for(&client, &enqueued.unwrap().id);
+    until_waited_for(&stage, 1).await;
+    calls.next().await.complete_with("sum");
+    assert_eq!(heard(wait).await, Waited::Completed("sum".to_owned()));
+    assert_eq!(stage.count("waiters").await, 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_wait_lasts_through_retries_and_snoozes() {
+    let stage = Stage::new("through").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let server = stage.serve(router).await;
+    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
+    let id = enqueued.unwrap().id;
+    let wait = wait_for(&client, &id);
+    until_waited_for(&stage, 1).await;
+    calls.next().await.retry_after(ms(100));
+    calls.next().await.snooze(ms(100));
+    stage.lose(&id).await;
+    let call = calls.next().await;
+    assert!(!wait.is_finished());
+    call.complete_with("third time lucky");
+    let waited = heard(wait).await;
+    assert_eq!(waited, Waited::Completed("third time lucky".to_owned()));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_way_to_end_is_told() {
+    let stage = Stage::new("ways").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (router, mut calls) = puppet();
+    let settings = stage.server().queues([("default", 1), ("other", 1)]);
+    let server = stage.serve_with(settings, router).await;
+    let archived = |reason: &str, error: &str| Waited::Archived {
+        reason: reason.to_owned(),
+        error: error.to_owned(),
+    };
+    let ways = [
+        ("complete", Waited::Gone),
+        ("revoke", Waited::Gone),
+        ("skip", archived("skipped", "skipped")),
+        ("fail", archived("retries_exhausted", "the only try")),
+        ("deadline", archived("deadline_passed", "")),
+        ("archive", archived("operator", "")),
+        ("cancel", archived("cancelled", "")),
+        ("delete", Waited::Gone),
+    ];
+    for (way, ended) in ways {
+        let waits = ["deadline", "archive", "cancel", "delete"].contains(&way);
+        let mut enqueue = client.enqueue(task("x")).max_retry(0);
+        if waits {
+            enqueue = enqueue.delay(HOUR);
+        }
+        if way == "deadline" {
+            enqueue = enqueue.deadline(stage.in_future(ms(1500)).await);
+        }
+        let id = enqueue.await.unwrap().id;
+        let call = if waits {
+            None
+        } else {
+            Some(calls.next().await)
+        };
+        let wait = wait_for(&client, &id);
+        until_waited_for(&stage, 1).await;
+        match (way, call) {
+            ("complete", Some(call)) => call.complete(),
+            ("revoke", Some(call)) => call.revoke(),
+            ("skip", Some(call)) => call.skip(),
+            ("fail", Some(call)) => call.fail("the only try"),
+            ("archive", _) => drop(inspector.archive("default", &id).await.unwrap()),
+            ("delete", _) => drop(inspector.delete("default", &id).await.unwrap()),
+            ("cancel", _) => {
+                let cancel = inspector.cancel("default", &id, CancelMode::Decide);
+                drop(cancel.await.unwrap());
+            }
+            _ => {}
+        }
+        assert_eq!(heard(wait).await, ended, "{way}");
+        // Once more, after the end.
+        let late = client.wait("default", &id, LIMIT).await.unwrap();
+        assert_eq!(late, ended, "{way}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_id_is_gone_at_once() {
+    let stage = Stage::new("unknown").await;
+    let client = stage.client().await;
+    let began = Instant::now();
+    let waited = client
+        .wait::<()>("default", "unknown", LIMIT)
+        .await
+        .unwrap();
+    assert_eq!(waited, Waited::Gone);
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(stage.keys("").await, [""; 0]);
+    for (queue, id) in [("a:b", "id"), ("", "id"), ("default", "{"), ("default", "")] {
+        let refused = client.wait::<()>(queue, id, LIMIT).await;
+        assert!(
+            matches!(refused, Err(WaitError::Name(_))),
+            "{queue:?} {id:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_wait_has_its_time_and_no_more() {
+    let stage = Stage::new("time-out").await;
+    let client = stage.client().await;
+    client.enqueue(task("x")).id("never").await.unwrap();
+    for time in [Duration::ZERO, ms(500)] {
+        let began = Instant::now();
+        let waited = client.wait::<()>("default", "never", time).await.unwrap();
+        assert_eq!(waited, Waited::TimedOut);
+        let took = began.elapsed();
+        assert!(
+            (time..time + Duration::from_secs(5)).contains(&took),
+            "{took:?}"
+        );
+    }
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+struct Receipt {
+    cents: u64,
+    lines: Vec<String>,
+}
+
+#[tokio::test]
+async fn a_result_has_its_type() {
+    let stage = Stage::new("type").await;
+    let client = stage.client().await;
+    let receipt = || Receipt {
+        cents: (1 << 53) + 1,
+        lines: vec!["ü\0".to_owned()],
+    };
+    let router = Router::new()
+        .raw("kind", move |_: RawTask| async move {
+            Ok::<_, String>(receipt())
+        })
+        .raw("unit", |_: RawTask| async { Ok::<_, String>(()) })
+        .raw("none", |_: RawTask| async { Ok::<_, String>(None::<u64>) });
+    let server = stage.serve(router).await;
+    for kind in ["kind", "unit", "none"] {
+        let enqueue = client.enqueue(RawTask::new(kind, "x")).id(kind);
+        enqueue.retention(HOUR).await.unwrap();
+        stage.wait_for_state(kind, "completed").await;
+    }
+    let wrong = client.wait::<u64>("default", "kind", LIMIT).await;
+    assert!(matches!(wrong, Err(WaitError::Result(_))), "{wrong:?}");
+    let wrong = client.wait::<Receipt>("default", "unit", LIMIT).await;
+    assert!(matches!(wrong, Err(WaitError::Result(_))), "{wrong:?}");
+    let right = client.wait("default", "kind", LIMIT).await.unwrap();
+    assert_eq!(right, Waited::Completed(receipt()));
+    for kind in ["unit", "none"] {
+        let nothing = client.wait::<Option<u64>>("default", kind, LIMIT).await;
+        assert_eq!(nothing.unwrap(), Waited::Completed(None), "{kind}");
+        let nothing = client.wait::<()>("default", kind, LIMIT).await.unwrap();
+        assert_eq!(nothing, Waited::Completed(()), "{kind}");
+    }
+    server.stop().await;
+}
