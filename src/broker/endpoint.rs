@@ -28,7 +28,9 @@ impl Endpoint {
         };
         match url.split_once("://").map(|(scheme, _)| scheme) {
             Some("redis" | "unix" | "redis+unix") => {}
-            Some("rediss") if cfg!(feature = "tls") => {}
+            #[cfg(feature = "tls")]
+            Some("rediss") => provide_cryptography(),
+            #[cfg(not(feature = "tls"))]
             Some("rediss") => return Err(problem(UrlProblem::TlsFeature)),
             _ => return Err(problem(UrlProblem::Scheme)),
         }
@@ -105,6 +107,15 @@ impl Endpoint {
         AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.connect_timeout))
             .set_response_timeout(Some(response_timeout))
+    }
+}
+
+/// TLS panics where it does not know whose cryptography to use. What the program has chosen stays.
+#[cfg(feature = "tls")]
+fn provide_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails where another thread was faster, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
