@@ -109,7 +109,9 @@ pub enum ConnectProblem {
     )]
     NotRedis,
     /// Nothing came back in time.
-    #[error("no answer in time; check the address, the network and firewalls")]
+    #[error(
+        "no answer in time; check the address, the network and firewalls, and whether it speaks TLS (rediss://) or not"
+    )]
     Timeout,
     /// Redis answered that it cannot serve yet.
     #[error("it cannot serve yet")]
