@@ -166,6 +166,16 @@ async fn what_listens_closes() {
     assert_problem(&later.await, ConnectProblem::NotRedis, words).await;
 }
 
+#[cfg(feature = "tls")]
+#[tokio::test]
+async fn what_listens_speaks_no_tls() {
+    let redis = RedisServer::shared();
+    let url = format!("rediss://127.0.0.1:{}/", redis.port());
+    // Redis waits for the end of what it takes for a command.
+    let words = "whether it speaks TLS (rediss://) or not";
+    assert_problem(&url, ConnectProblem::Timeout, words).await;
+}
+
 /// A Redis of this version, as far as it takes to be asked for it.
 async fn redis_of_version(version: &'static str) -> String {
     let url = listener(move |mut stream: TcpStream| async move {
