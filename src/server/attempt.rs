@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tracing::Instrument;
@@ -59,8 +59,9 @@ enum Ended {
 }
 
 impl Attempt {
-    /// Runs the handler; `None`: there is nothing to settle.
-    pub(super) async fn run(self, shared: &Arc<Shared>, place: Arc<Place>) -> Option<End> {
+    /// Runs the handler; `None`: there is nothing to settle. Whoever else holds the place afterwards is
+    /// a blocking handler that was given up.
+    pub(super) async fn run(self, shared: &Arc<Shared>, place: &Arc<Place>) -> Option<End> {
         let Self {
             leased,
             kind,
@@ -92,7 +93,7 @@ impl Attempt {
         if !shared.routes.knows(&record.kind) {
             return Some(decide::unknown_kind(shared, &tried));
         }
-        let slot: Arc<dyn Slot> = place;
+        let slot: Weak<dyn Slot> = Arc::<Place>::downgrade(place);
         let context = TaskContext::new(Delivery {
             id: leased.id.to_string(),
             kind: record.kind,
@@ -104,7 +105,7 @@ impl Attempt {
             deadline: self.limit.as_ref().map(|limit| limit.at),
             cancellation: self.cancellation.clone(),
             headers: record.headers,
-            slot: Some(Arc::downgrade(&slot)),
+            slot: Some(slot.clone()),
         });
         let span = tracing::info_span!(
             "task",
@@ -127,7 +128,7 @@ impl Attempt {
             shared.config.cancel_grace,
         )
         .await;
-        let leaked = matches!(ended, Ended::GivenUp(_)) && Arc::strong_count(&slot) > 1;
+        let leaked = matches!(ended, Ended::GivenUp(_)) && slot.strong_count() > 1;
         if leaked {
             watch_leak(shared, slot, &tried);
         }
@@ -208,7 +209,7 @@ fn end(
 }
 
 /// Counts a blocking handler that was given up, until it returns.
-fn watch_leak(shared: &Arc<Shared>, slot: Arc<dyn Slot>, tried: &Tried<'_>) {
+fn watch_leak(shared: &Arc<Shared>, slot: Weak<dyn Slot>, tried: &Tried<'_>) {
     shared.counters.leaked.add(1);
     tracing::error!(
         task.id = &*tried.leased.id,
@@ -219,7 +220,6 @@ fn watch_leak(shared: &Arc<Shared>, slot: Arc<dyn Slot>, tried: &Tried<'_>) {
         id: &tried.leased.id,
         kind: tried.kind,
     });
-    let slot = Arc::downgrade(&slot);
     let shared = Arc::downgrade(shared);
     tokio::spawn(async move {
         while slot.strong_count() > 0 {
