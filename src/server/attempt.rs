@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tracing::Instrument;
@@ -61,8 +61,9 @@ enum Ended {
 }
 
 impl Attempt {
-    /// Runs the handler; `None`: there is nothing to settle.
-    pub(super) async fn run(self, shared: &Arc<Shared>, place: Arc<Place>) -> Option<End> {
+    /// Runs the handler; `None`: there is nothing to settle. Whoever else holds the place afterwards is
+    /// a blocking handler that was given up.
+    pub(super) async fn run(self, shared: &Arc<Shared>, place: &Arc<Place>) -> Option<End> {
         let Self {
             leased,
             kind,
@@ -94,7 +95,7 @@ impl Attempt {
         if !shared.routes.knows(&record.kind) {
             return Some(decide::unknown_kind(shared, &tried));
         }
-        let slot: Arc<dyn Slot> = place;
+        let slot: Weak<dyn Slot> = Arc::<Place>::downgrade(place);
         let context = TaskContext::new(Delivery {
             id: leased.id.to_string(),
             kind: record.kind,
@@ -106,7 +107,7 @@ impl Attempt {
             deadline: self.limit.as_ref().map(|limit| limit.at),
             cancellation: self.cancellation.clone(),
             headers: record.headers,
-            slot: Some(Arc::downgrade(&slot)),
+            slot: Some(slot.clone()),
         });
         let span = tracing::info_span!(
             "task",
@@ -129,14 +130,14 @@ impl Attempt {
             shared.config.cancel_grace,
         )
         .await;
-        let leaked = matches!(ended, Ended::GivenUp(_)) && Arc::strong_count(&slot) > 1;
+        let leaked = matches!(ended, Ended::GivenUp(_)) && slot.strong_count() > 1;
         if leaked {
             let leak = Leak {
                 queue: queue.clone(),
                 leased: leased.clone(),
                 kind: kind.clone(),
                 started: self.started,
-                slot: Arc::downgrade(&slot),
+                slot: slot.clone(),
             };
             watch_leak(shared, leak);
         }

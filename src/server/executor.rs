@@ -114,7 +114,7 @@ async fn run(
     place: Arc<Place>,
 ) {
     let queue = attempt.queue.clone();
-    let Some(end) = attempt.run(&shared, place).await else {
+    let Some(end) = attempt.run(&shared, &place).await else {
         // Given up without a word to Redis: its lease is lost, or runs out.
         return;
     };
@@ -127,4 +127,5 @@ async fn run(
     // Bounded: while Redis takes no settlements, slots stay taken. The settler outlives all runs
     // unless the server was dropped; then the lease runs out.
     let _ = settlements.send(settlement).await;
+    drop(place);
 }

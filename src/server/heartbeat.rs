@@ -13,7 +13,7 @@ use crate::broker::{
     BrokerError, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
     list_queues, publish, register_hooks, retire,
 };
-use crate::defaults::SCRIPT_TASKS;
+use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
 
 /// How many running tasks a server's record names.
@@ -85,7 +85,8 @@ impl Heartbeat {
         self.extend_leases().await?;
         let shared = &self.shared;
         let link = &self.connections.heartbeat;
-        let lives = shared.config.heartbeat * 3;
+        // Whoever finds no record takes the server for dead, and its tasks over.
+        let lives = shared.config.heartbeat * 3 + RECONNECT_CAP;
         publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
         announce(link, &shared.keys, &shared.id, lives).await?;
         let queues = shared.queues.now();
