@@ -9,16 +9,22 @@
 -- ARGV[3…] ids of records
 -- returns  how many stood in no set
 --
--- Keeps: a record exists if and only if its id stands in one state set.
+-- Keeps: a record exists if and only if its id stands in one state set; `deadlines` has only waiting
+-- tasks.
 
 local expiry = int(now + tonumber(ARGV[2]))
-local strays = {}
+local ids, entries, seen = {}, {}, {}
 for i = 3, #ARGV do
-  if not locate(ARGV[i]) and redis.call('EXISTS', record_key(ARGV[i])) == 1 then
-    strays[#strays + 1] = redis.call('HEXISTS', LEASES, ARGV[i]) == 1 and expiry or 0
-    strays[#strays + 1] = ARGV[i]
+  local id = ARGV[i]
+  if not seen[id] and not locate(id) and redis.call('EXISTS', record_key(id)) == 1 then
+    ids[#ids + 1] = id
+    entries[#entries + 1] = redis.call('HEXISTS', LEASES, id) == 1 and expiry or 0
+    entries[#entries + 1] = id
   end
+  -- A scan may meet a key twice.
+  seen[id] = true
 end
-bulk('ZADD', ACTIVE, strays)
-count({ adopted = #strays / 2 })
-return #strays / 2
+bulk('ZADD', ACTIVE, entries)
+bulk('ZREM', DEADLINES, ids)
+count({ adopted = #ids })
+return #ids

@@ -19,8 +19,8 @@ for _, task in ipairs(ended) do
   elseif task.record.cancel then
     redis.call('HDEL', record_key(task.id), 'cancel')
   end
-  task.delay = tonumber(ARGV[task.at])
-  waiting[#waiting + 1] = int(after(task.delay))
+  task.due = after(tonumber(ARGV[task.at]))
+  waiting[#waiting + 1] = int(task.due)
   waiting[#waiting + 1] = task.id
 end
 bulk('ZADD', SCHEDULED, waiting)

@@ -58,14 +58,19 @@ local function find_holder(key)
   return locks[key]
 end
 
--- Gives a waiting holder the payload and due time of a task that would replace it.
+-- Gives a waiting holder the payload and due time of a task that would replace it; false where its
+-- record cannot be used: then it holds no more.
 local function replace(holder, task)
   local change = replaced[holder.id]
   if not change then
-    change = { id = holder.id, set = holder.set, new = holder.task, unique = 'replace:' .. task.digest }
+    change = { id = holder.id, set = holder.set, new = holder.task }
     if not holder.task then
-      local fields = redis.call('HMGET', record_key(holder.id), 'replace_until', 'priority', 'lock_ms')
-      change.limit, change.priority, change.lock_ms = finite(fields[1]), fields[2], fields[3]
+      local record = read_record(holder.id, { 'kind', 'replace_until', 'priority', 'lock_time' })
+      if not record then
+        return false
+      end
+      change.limit, change.priority = finite(record.replace_until), record.priority
+      change.lock, change.lock_time = task.lock, record.lock_time
     end
     replaced[holder.id] = change
   end
@@ -79,6 +84,7 @@ local function replace(holder, task)
   if holder.task then
     holder.task.due = due
   end
+  return true
 end
 
 local some_exist = redis.call('EXISTS', unpack(records)) > 0
@@ -92,11 +98,10 @@ for i, task in ipairs(tasks) do
       or redis.sha1hex(ARGV[task.first + 1] .. '\0' .. ARGV[task.first + 3])
     task.lock = base .. ':unique:' .. task.digest
     holder = find_holder(task.lock)
-    if holder and task.mode == 'replace' and holder.mode == 'replace' and holder.set ~= ACTIVE then
-      replace(holder, task)
-      answers[i] = { 2, holder.id }
-    elseif holder and not (task.mode == 'replace' and holder.mode == 'replace') then
+    if holder and not (task.mode == 'replace' and holder.mode == 'replace') then
       answers[i] = { -1, holder.id }
+    elseif holder and holder.set ~= ACTIVE and replace(holder, task) then
+      answers[i] = { 2, holder.id }
     end
   end
   if answers[i] == nil then
@@ -117,9 +122,9 @@ for i, task in ipairs(tasks) do
     counts.duplicates = counts.duplicates + 1
   end
 end
-local due_before = next_due()
 -- Reads nothing that is needed, but fails before any write where the key is of another type.
 redis.call('ZCARD', PENDING)
+local due_before = next_due()
 
 local pending, scheduled, deadlines = {}, {}, {}
 local function place(id, due, i, priority)
@@ -143,15 +148,17 @@ for i, task in ipairs(tasks) do
       deadlines[#deadlines + 1] = task.id
     end
     if task.lock then
-      task.unique = task.mode .. ':' .. task.digest
-      redis.call('HSET', records[i], 'unique', task.unique)
+      redis.call('HSET', records[i], 'unique', task.mode .. ':' .. task.digest)
       if task.replace_until then
         redis.call('HSET', records[i], 'replace_until', int(task.replace_until))
       end
+      redis.call('SET', task.lock, task.mode .. ' ' .. task.id)
       if task.lock_ms then
-        redis.call('HSET', records[i], 'lock_ms', int(task.lock_ms))
+        redis.call('PEXPIRE', task.lock, lock_span(task.lock_ms, task.due or now))
+        if task.mode ~= 'time' then
+          redis.call('HSET', records[i], 'lock_time', int(task.lock_ms))
+        end
       end
-      take_lock(task.id, task, math.max(0, (task.due or now) - now))
     end
     place(task.id, task.due, i, task.priority)
   end
@@ -160,15 +167,18 @@ for id, change in pairs(replaced) do
   redis.call('HSET', record_key(id), 'payload', change.payload)
   if not change.new then
     redis.call('ZREM', change.set, id)
+    local span = lock_span(change.lock_time, change.due)
+    if span then
+      redis.call('PEXPIRE', change.lock, span)
+    end
     place(id, change.due, #tasks, change.priority)
-    take_lock(id, change, change.due - now)
   end
 end
 bulk('ZADD', PENDING, pending)
 bulk('ZADD', SCHEDULED, scheduled)
 bulk('ZADD', DEADLINES, deadlines)
 redis.call('HSETNX', META, 'schema', SCHEMA)
-local due = next_due()
+local due = #pending == 0 and next_due()
 if #pending > 0 or (due and (not due_before or due < due_before)) then
   wake()
 end

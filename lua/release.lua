@@ -18,6 +18,7 @@ for i, task in ipairs(ended) do
   elseif task.record.cancel then
     redis.call('HDEL', record_key(task.id), 'cancel')
   end
+  task.due = now
   pending[#pending + 1] = task.place or pending_score(i, task.record.priority)
   pending[#pending + 1] = task.id
 end

@@ -24,15 +24,21 @@ end
 if not set or problem == 'missing' then
   return { 'missing', '' }
 end
-if not record then
-  remove_broken(set, {}, { id })
-  return { 'done', '' }
-end
 if (set == ARCHIVED or set == COMPLETED) and what ~= 'delete' then
   return { 'already', '' }
 end
-local task = ending(id, record)
-local lease = set == ACTIVE and redis.call('HGET', LEASES, id)
+if not record and what ~= 'delete' then
+  remove_broken(set, {}, { id })
+  return { 'done', '' }
+end
+local task
+if record then
+  task = ending(id, record)
+else
+  local unique = redis.pcall('HGET', record_key(id), 'unique')
+  task = { id = id, lock = type(unique) == 'string' and lock_to_free(id, unique) or nil }
+end
+local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
 if lease and string.match(lease, '^%S+') ~= dead then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
   redis.call('HSET', record_key(id), 'cancel', what)

@@ -34,7 +34,7 @@ redis.call('ZREM', HOOKS, id)
 if set == ARCHIVED then
   redis.call('HDEL', record_key(id), 'reason', 'lost', 'retried')
   if key and mode ~= 'time' then
-    take_lock(id, record, 0)
+    take_lock(id, record, now)
   end
   await_deadlines({ { id = id, record = record } })
 end

@@ -70,6 +70,10 @@ end
 -- ms; nil when there is none. Within what can be printed and read as a whole number: a score that
 -- somebody wrote by hand must not spoil the reply.
 local function next_due()
+  -- One look for the common case, because three cost a tenth of a claim of one task.
+  if redis.call('EXISTS', SCHEDULED, RETRY, DEADLINES) == 0 then
+    return nil
+  end
   local first = nil
   for _, set in ipairs({ SCHEDULED, RETRY, DEADLINES }) do
     local score = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
@@ -115,7 +119,7 @@ end
 -- The fields of a record that decide where its task goes. Not the payload, which may be large.
 local DECIDING = {
   'kind', 'retried', 'max_retry', 'priority', 'started_at', 'lost', 'deadline', 'start_before', 'retention',
-  'unique', 'lock_ms', 'cancel',
+  'unique', 'lock_time', 'cancel',
 }
 
 -- Reads these fields (or `fields`) of a record; answers them by name, or nil and 'missing' or
@@ -140,13 +144,48 @@ local function read_record(id, fields)
   return nil, redis.call('EXISTS', record_key(id)) == 0 and 'missing' or 'malformed'
 end
 
+-- The lock that a record's field `unique` names: its key and its mode (done, started, time, replace).
+local function lock_of(unique)
+  if unique then
+    local mode, digest = string.match(unique, '^(%a+):(.*)$')
+    return base .. ':unique:' .. (digest or ''), mode
+  end
+end
+
+-- Who holds a lock: id and mode, or nil.
+local function holder_of(key)
+  local value = redis.pcall('GET', key)
+  if type(value) == 'table' then
+    -- What is no string holds nothing.
+    if not string.find(value.err, '^WRONGTYPE') then
+      error({ err = value.err })
+    end
+  elseif value then
+    local mode, id = string.match(value, '^(%a+) (.*)$')
+    return id, mode
+  end
+end
+
+-- The key of the lock that a task frees when it ends: a lock for a time outlives its task.
+local function lock_to_free(id, unique)
+  local key, mode = lock_of(unique)
+  if key and mode ~= 'time' and holder_of(key) == id then
+    return key
+  end
+end
+
 -- Puts a record that cannot be used where it stops nobody: in the archive, or, when its key is no
--- hash, under another name. The caller has removed its id from the set it stood in.
+-- hash, under another name. The caller has removed its id from the set it stood in. Frees its lock
+-- last: what may fail there must not leave the task nowhere.
 local function set_aside(id)
   local key = record_key(id)
   if redis.call('TYPE', key).ok == 'hash' then
     redis.call('HSET', key, 'reason', 'malformed', 'last_failed_at', int(now))
     redis.call('ZADD', ARCHIVED, int(now), id)
+    local read, lock = pcall(lock_to_free, id, redis.call('HGET', key, 'unique'))
+    if read and lock then
+      redis.call('DEL', lock)
+    end
   else
     redis.call('RENAME', key, base .. ':malformed:' .. id)
   end

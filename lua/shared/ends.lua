@@ -2,47 +2,22 @@
 -- them. Stands after base.lua. The functions that read come first; a script calls them before it
 -- writes anything.
 
--- The lock that a record's field `unique` names: its key and its mode (done, started, time, replace).
-local function lock_of(unique)
-  if unique then
-    local mode, digest = string.match(unique, '^(%a+):(.*)$')
-    return base .. ':unique:' .. (digest or ''), mode
-  end
+-- For how long from now a task may hold its lock if it is due at `due`, in ms: text, or nil for ever.
+local function lock_span(lock_time, due)
+  lock_time = finite(lock_time)
+  return lock_time and int(math.max(1, math.min(lock_time + math.max(0, due - now), 2 ^ 52)))
 end
 
--- Who holds a lock: id and mode, or nil.
-local function holder_of(key)
-  local value = redis.pcall('GET', key)
-  if type(value) == 'table' then
-    -- What is no string holds nothing.
-    if not string.find(value.err, '^WRONGTYPE') then
-      error({ err = value.err })
-    end
-  elseif value then
-    local mode, id = string.match(value, '^(%a+) (.*)$')
-    return id, mode
-  end
-end
-
--- Gives a task the lock that its record names, for its time (if it has one) after the task becomes
--- due, which is in `delay` ms. More arguments are options of SET.
-local function take_lock(id, record, delay, ...)
+-- Gives a task that is due then the lock that its record names; `only_if` may be NX.
+local function take_lock(id, record, due, only_if)
   local key, mode = lock_of(record.unique)
-  local options = { ... }
-  local lock_ms = finite(record.lock_ms)
-  if lock_ms and lock_ms > 0 then
-    options[#options + 1] = 'PX'
-    options[#options + 1] = int(lock_ms + delay)
+  local args = { key, mode .. ' ' .. id, only_if }
+  local span = lock_span(record.lock_time, due)
+  if span then
+    args[#args + 1] = 'PX'
+    args[#args + 1] = span
   end
-  redis.call('SET', key, mode .. ' ' .. id, unpack(options))
-end
-
--- The key of the lock that a task frees when it ends: a lock for a time outlives its task.
-local function lock_to_free(id, unique)
-  local key, mode = lock_of(unique)
-  if key and mode ~= 'time' and holder_of(key) == id then
-    return key
-  end
+  redis.call('SET', unpack(args))
 end
 
 -- When a waiting task is given up, in ms, or nil: at its deadline, and before its first start also at

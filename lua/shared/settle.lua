@@ -105,12 +105,12 @@ local function write_try(task, lost, fields)
 end
 
 -- Locks that end with a task's start are taken again by tasks that wait once more without having
--- failed (for `delay` ms, or not at all), where they are free.
+-- failed, where they are free. Each is due at `task.due`, in ms.
 local function retake_locks(tasks)
   for _, task in ipairs(tasks) do
     local _, mode = lock_of(task.record.unique)
     if mode == 'started' then
-      take_lock(task.id, task.record, task.delay or 0, 'NX')
+      take_lock(task.id, task.record, task.due, 'NX')
     end
   end
 end

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::yield_now;
 
 use super::connections::Connections;
 use super::executor::Executor;
@@ -58,6 +59,8 @@ impl Claimer {
                 }
                 Ok(_) => {
                     patience.worked(&shared);
+                    // Handlers that end at once free their slots for the same next claim.
+                    yield_now().await;
                     Ok(())
                 }
                 Err(error) => Err(error),

@@ -4,6 +4,10 @@ use std::time::Duration;
 use crate::broker::{BrokerError, Endpoint, Link, Pool};
 use crate::defaults::BLOCK;
 
+/// How long a wait for work may go unanswered. A little less than two blocks, so that a wait which
+/// was swallowed on the way, reconnecting included, holds up work for no longer than these.
+const WAKE_TIMEOUT: Duration = Duration::from_millis(2 * BLOCK.as_millis() as u64 - 100);
+
 /// The connections of one server: one held by each component that talks to Redis all the time, and a
 /// small pool for those that do now and then.
 pub(super) struct Connections {
@@ -24,7 +28,7 @@ impl Connections {
         let endpoint = Arc::new(endpoint);
         Ok(Self {
             claim: Link::new(endpoint.clone()),
-            wake: Link::with_response_timeout(endpoint.clone(), BLOCK + Duration::from_secs(1)),
+            wake: Link::with_response_timeout(endpoint.clone(), WAKE_TIMEOUT),
             settle: Link::new(endpoint.clone()),
             heartbeat: Link::new(endpoint.clone()),
             pool,

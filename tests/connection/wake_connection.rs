@@ -16,7 +16,7 @@ const SLACK: Duration = Duration::from_millis(500);
 
 /// Lets `fail` do something to the waiting connection, `times` times; answers how long a task that
 /// is enqueued right after waited at most.
-async fn slowest_pickup(name: &str, times: usize, fail: impl Fn(&Proxy, u64)) -> Duration {
+async fn slowest_pickup(name: &str, times: usize, fail: impl AsyncFn(&Proxy, u64)) -> Duration {
     let proxy = Proxy::start(RedisServer::shared().port());
     let stage = Stage::new(name).await;
     // The client reaches Redis directly.
@@ -29,6 +29,7 @@ async fn slowest_pickup(name: &str, times: usize, fail: impl Fn(&Proxy, u64)) ->
     });
     let server = stage.serve(stage.server(), router).await;
     let mut slowest = Duration::ZERO;
+    let mut failed = 0;
     for _ in 0..times {
         let waiting = eventually("the server waits for work", LIMIT, async || {
             let open = proxy.open().into_iter();
@@ -38,11 +39,12 @@ async fn slowest_pickup(name: &str, times: usize, fail: impl Fn(&Proxy, u64)) ->
                     .windows(5)
                     .any(|bytes| bytes == b"BLPOP")
             });
-            // The newest: one that failed may not be closed yet.
-            waits.next_back()
+            // One that failed may not be closed yet.
+            waits.find(|connection| connection.id > failed)
         })
         .await;
-        fail(&proxy, waiting.id);
+        failed = waiting.id;
+        fail(&proxy, failed).await;
         let start = Instant::now();
         client.enqueue(RawTask::new("kind", "x")).await.unwrap();
         slowest = slowest.max(starts.next().await - start);
@@ -54,23 +56,24 @@ async fn slowest_pickup(name: &str, times: usize, fail: impl Fn(&Proxy, u64)) ->
 
 #[tokio::test]
 async fn work_resumes_when_the_wait_is_black_holed() {
-    let fail = |proxy: &Proxy, id| proxy.set_mode_of(id, Mode::BlackHole);
+    let fail = async |proxy: &Proxy, id| proxy.set_mode_of(id, Mode::BlackHole);
     let slowest = slowest_pickup("black-hole", 4, fail).await;
     assert!(slowest < 2 * BLOCK + SLACK, "{slowest:?}");
 }
 
 #[tokio::test]
 async fn work_resumes_when_the_wait_is_reset() {
-    let slowest = slowest_pickup("reset", 10, Proxy::reset).await;
+    let fail = async |proxy: &Proxy, id| proxy.reset(id);
+    let slowest = slowest_pickup("reset", 10, fail).await;
     assert!(slowest < BLOCK, "{slowest:?}");
 }
 
 #[tokio::test]
 async fn work_resumes_when_new_connections_are_refused_for_a_while() {
-    let fail = |proxy: &Proxy, id| {
+    let fail = async |proxy: &Proxy, id| {
         proxy.set_mode(Mode::Refuse);
         proxy.reset(id);
-        std::thread::sleep(Duration::from_millis(300));
+        tokio::time::sleep(Duration::from_millis(700)).await;
         proxy.set_mode(Mode::Pass);
     };
     let slowest = slowest_pickup("refused", 3, fail).await;

@@ -3,7 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deadlines;
 mod fixture;
+mod janitor;
 mod options;
 mod puppet;
 mod redis_side;

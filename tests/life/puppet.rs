@@ -62,6 +62,11 @@ impl Calls {
         self.0.is_empty()
     }
 
+    /// How many calls wait to be looked at.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Answers every call to come with success.
     pub fn complete_all(mut self) {
         tokio::spawn(async move {

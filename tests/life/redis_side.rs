@@ -2,6 +2,8 @@
 
 use redis::aio::MultiplexedConnection;
 
+use crate::fixture::Stage;
+
 /// How many calls of a command Redis has had, those of scripts included.
 pub async fn calls_of(redis: &mut MultiplexedConnection, command: &str) -> u64 {
     let mut info = redis::cmd("INFO");
@@ -11,4 +13,75 @@ pub async fn calls_of(redis: &mut MultiplexedConnection, command: &str) -> u64 {
     let line = info.lines().find_map(|line| line.strip_prefix(&prefix));
     let calls = line.and_then(|rest| rest.split(',').next()?.parse().ok());
     calls.unwrap_or(0)
+}
+
+/// Writes `count` tasks of the kind `kind` straight into a state, each with a score.
+pub async fn write_tasks(stage: &Stage, count: u64, state: &str, score: impl Fn(u64) -> u64) {
+    let mut redis = stage.redis();
+    for first in (0..count).step_by(1000) {
+        let mut pipeline = redis::pipe();
+        for n in first..count.min(first + 1000) {
+            let id = format!("{state}-{n}");
+            let fields = [("kind", "kind"), ("payload", "x")];
+            pipeline.hset_multiple(stage.record_key(&id), &fields);
+            pipeline.zadd(stage.key(state), &id, score(n));
+            if state == "active" {
+                let lease = format!("1@{} 1 1", "dead".repeat(20));
+                pipeline.hset(stage.key("leases"), &id, lease);
+            }
+        }
+        let _: () = pipeline
+            .query_async(&mut redis)
+            .await
+            .expect("Redis takes it");
+    }
+}
+
+/// What a Redis of the test's own does from now on, and what of it took 10 ms or more.
+pub struct Watch(MultiplexedConnection);
+
+impl Watch {
+    pub async fn start(stage: &Stage) -> Self {
+        let mut redis = stage.redis();
+        for command in [
+            "CONFIG SET slowlog-log-slower-than 10000",
+            "CONFIG SET slowlog-max-len 10000",
+            "SLOWLOG RESET",
+            "CONFIG RESETSTAT",
+        ] {
+            let (name, arguments) = command.split_once(' ').expect("it has arguments");
+            let mut command = redis::cmd(name);
+            for argument in arguments.split(' ') {
+                command.arg(argument);
+            }
+            let done: redis::RedisResult<()> = command.query_async(&mut redis).await;
+            done.expect("the test's own Redis takes it");
+        }
+        Self(redis)
+    }
+
+    /// How many scripts were called.
+    pub async fn script_calls(&mut self) -> u64 {
+        calls_of(&mut self.0, "evalsha").await
+    }
+
+    /// Prints what was slow; on a quiet machine nothing is.
+    pub async fn print(&mut self, what: &str) {
+        let mut get = redis::cmd("SLOWLOG");
+        get.arg("GET").arg(-1);
+        let log: Vec<Vec<redis::Value>> = get.query_async(&mut self.0).await.unwrap();
+        let mut micros: Vec<i64> = log
+            .iter()
+            .filter_map(|entry| match entry.get(2) {
+                Some(redis::Value::Int(micros)) => Some(*micros),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(micros.len(), log.len(), "every entry has its time");
+        micros.sort_unstable();
+        println!(
+            "{what}: {} commands of 10 ms or more, in µs: {micros:?}",
+            micros.len()
+        );
+    }
 }
