@@ -5,6 +5,7 @@ use tracing::Instrument;
 
 use super::Event;
 use super::decide::{self, Tried};
+use super::leaks::Leak;
 use super::place::Place;
 use super::settlement::End;
 use super::shared::Shared;
@@ -21,6 +22,7 @@ pub(super) struct Attempt {
     pub(super) record: Result<Record, Malformed>,
     pub(super) limit: Option<Limit>,
     pub(super) cancellation: Cancellation,
+    pub(super) started: Instant,
 }
 
 /// When a try must end: at its timeout or at the task's deadline.
@@ -129,7 +131,14 @@ impl Attempt {
         .await;
         let leaked = matches!(ended, Ended::GivenUp(_)) && Arc::strong_count(&slot) > 1;
         if leaked {
-            watch_leak(shared, slot, &tried);
+            let leak = Leak {
+                queue: queue.clone(),
+                leased: leased.clone(),
+                kind: kind.clone(),
+                started: self.started,
+                slot: Arc::downgrade(&slot),
+            };
+            watch_leak(shared, leak);
         }
         end(shared, &tried, ended, limit, leaked)
     }
@@ -208,18 +217,19 @@ fn end(
 }
 
 /// Counts a blocking handler that was given up, until it returns.
-fn watch_leak(shared: &Arc<Shared>, slot: Arc<dyn Slot>, tried: &Tried<'_>) {
+fn watch_leak(shared: &Arc<Shared>, leak: Leak) {
     shared.counters.leaked.add(1);
     tracing::error!(
-        task.id = &*tried.leased.id,
-        task.kind = tried.kind,
+        task.id = &*leak.leased.id,
+        task.kind = &*leak.kind,
         "a handler ignores its cancellation; it keeps its slot until it returns"
     );
     shared.observe(&Event::HandlerLeaked {
-        id: &tried.leased.id,
-        kind: tried.kind,
+        id: &leak.leased.id,
+        kind: &leak.kind,
     });
-    let slot = Arc::downgrade(&slot);
+    let slot = leak.slot.clone();
+    shared.leaks.add(leak);
     let shared = Arc::downgrade(shared);
     tokio::spawn(async move {
         while slot.strong_count() > 0 {

@@ -302,6 +302,7 @@ impl ServerBuilder {
                 slots,
                 running: Default::default(),
                 due: Default::default(),
+                leaks: Default::default(),
                 hooks_owed: Default::default(),
                 counters: Default::default(),
                 vitals: Default::default(),

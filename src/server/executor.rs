@@ -70,6 +70,7 @@ impl Executor {
                 record: claimed.record,
                 queue: queue.clone(),
                 cancellation: Cancellation::new(),
+                started,
             })
             .collect();
         let runs = attempts.iter().map(|attempt| Run {

@@ -16,6 +16,7 @@ mod health;
 mod heartbeat;
 mod hooks;
 mod janitor;
+mod leaks;
 mod log_limit;
 mod patience;
 mod phase;

@@ -17,6 +17,7 @@ use super::hooks::Hooks;
 use super::janitor::Janitor;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
+use super::running::Run;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
@@ -238,18 +239,25 @@ impl Parts {
             stats: self.shared.counters.read(),
             ..Report::default()
         };
-        for run in self.shared.running.list() {
-            if run.settling {
-                report.unsettled += 1;
-            } else {
-                report.still_running.push(StillRunning {
-                    id: run.leased.id.to_string(),
-                    kind: run.kind.to_string(),
-                    queue: run.queue.name.to_string(),
-                    running_for: run.started.elapsed(),
-                });
-            }
-        }
+        let (settling, running): (Vec<_>, Vec<_>) = self
+            .shared
+            .running
+            .list()
+            .into_iter()
+            .partition(|run| run.settling);
+        report.unsettled = settling.len();
+        let mut leaks = self.shared.leaks.list();
+        leaks.retain(|leak| {
+            let same = |run: &Run| run.queue == leak.queue && run.leased == leak.leased;
+            !running.iter().any(same)
+        });
+        let running = running
+            .iter()
+            .map(|run| StillRunning::new(&run.queue, &run.leased, &run.kind, run.started));
+        let leaked = leaks
+            .iter()
+            .map(|leak| StillRunning::new(&leak.queue, &leak.leased, &leak.kind, leak.started));
+        report.still_running = running.chain(leaked).collect();
         tracing::info!(
             server.id = &*self.shared.id,
             completed = report.stats.completed,

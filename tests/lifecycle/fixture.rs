@@ -200,21 +200,28 @@ impl Stage {
         seconds * 1000 + micros / 1000
     }
 
-    /// Checks for the queue `default` that records and state sets, and leases and active tasks,
-    /// name the same ids, each once.
+    /// Checks for the queue `default`, at one moment, that records and state sets, and leases and
+    /// active tasks, name the same ids, each once.
     pub async fn audit(&self) {
+        const SCRIPT: &str = "#!lua flags=no-writes\n\
+            local listed = {}\n\
+            for i, key in ipairs(KEYS) do listed[i] = redis.call('ZRANGE', key, 0, -1) end\n\
+            return { redis.call('KEYS', ARGV[1]), redis.call('HKEYS', ARGV[2]), listed }";
         let prefix = self.key("t:");
         let pattern = prefix.replace('{', "[{]").replace('}', "[}]") + "*";
-        let records: Vec<String> = self.redis().keys(pattern).await.unwrap();
+        let sets = STATES.iter().chain(&["completed"]);
+        let sets: Vec<_> = sets.map(|state| self.key(state)).collect();
+        let mut look = redis::cmd("EVAL");
+        look.arg(SCRIPT).arg(sets.len()).arg(sets);
+        look.arg(pattern).arg(self.key("leases"));
+        let (records, mut leased, states): (Vec<String>, Vec<String>, Vec<Vec<String>>) =
+            look.query_async(&mut self.redis()).await.unwrap();
+
         let records: BTreeSet<&str> = records.iter().map(|key| &key[prefix.len()..]).collect();
-        let mut listed = Vec::new();
-        for state in STATES {
-            listed.extend(self.ids(state).await);
-        }
+        let mut listed = states.concat();
         listed.sort_unstable();
         assert!(listed.iter().eq(&records), "{listed:?} {records:?}");
-        let mut active = self.ids("active").await;
-        let mut leased: Vec<String> = self.redis().hkeys(self.key("leases")).await.unwrap();
+        let mut active = states[1].clone();
         active.sort_unstable();
         leased.sort_unstable();
         assert_eq!(active, leased, "active tasks and leases");

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use windlass::{RawTask, Router};
 
 use crate::fixture::{LIMIT, Stage};
-use crate::support::{RedisServer, eventually};
+use crate::support::{RedisServer, eventually, within};
 
 const WATCHED: Duration = Duration::from_secs(8);
 
@@ -16,14 +16,23 @@ const WATCHED: Duration = Duration::from_secs(8);
 async fn commands(redis: &RedisServer) -> Vec<String> {
     let client = redis::Client::open(redis.url()).unwrap();
     let monitor = client.get_async_monitor().await.unwrap();
-    let mut lines = monitor.into_on_message::<String>();
+    let lines = monitor.into_on_message::<String>();
+    // `1700000000.000000 [0 127.0.0.1:50000] "BLPOP" …`; the second is `[0 lua]` in a script.
+    let commands = lines.filter_map(async |line| {
+        let command = line.split('"').nth(1).unwrap_or_default().to_owned();
+        (!line.contains(" lua] ")).then_some(command)
+    });
+    let mut commands = std::pin::pin!(commands);
+    // What it takes to start is not counted: scripts are loaded, and connections made.
+    let mut waits = 0;
+    while waits < 3 {
+        let command = within("it waits for work", LIMIT, commands.next()).await;
+        waits += usize::from(command.unwrap() == "BLPOP");
+    }
     let end = Instant::now() + WATCHED;
     let mut seen = Vec::new();
-    while let Ok(Some(line)) = timeout_at(end, lines.next()).await {
-        // `1700000000.000000 [0 127.0.0.1:50000] "BLPOP" …`; the second is `[0 lua]` in a script.
-        if !line.contains(" lua] ") {
-            seen.push(line.split('"').nth(1).unwrap_or_default().to_owned());
-        }
+    while let Ok(Some(command)) = timeout_at(end, commands.next()).await {
+        seen.push(command);
     }
     seen
 }
