@@ -3,8 +3,11 @@
 mod attempts;
 mod delays;
 mod error_text;
+mod events;
+mod full_counters;
 mod idle;
 mod is_failure;
+mod leases;
 mod panics;
 mod paused;
 mod queues;
