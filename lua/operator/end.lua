@@ -41,7 +41,7 @@ end
 local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
 if lease and string.match(lease, '^%S+') ~= dead then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
-  redis.call('HSET', record_key(id), 'cancel', what)
+  redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
   if number then
     redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
   end
