@@ -10,7 +10,7 @@
 -- ARGV[5]  the channel's name up to the server's id, on which servers hear of cancels
 -- ARGV[6]  the lease holder if its server is dead, so that an active task is taken over (else empty)
 -- returns  { answer, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
---          `already` (it is archived, or completed)
+--          `already` (it is archived) or `completed`
 --
 -- Keeps: a running task is never taken from a live server; its record says what was asked, for when
 -- the message is lost.
@@ -25,7 +25,7 @@ if not set or problem == 'missing' then
   return { 'missing', '' }
 end
 if (set == ARCHIVED or set == COMPLETED) and what ~= 'delete' then
-  return { 'already', '' }
+  return { set == ARCHIVED and 'already' or 'completed', '' }
 end
 if not record and what ~= 'delete' then
   remove_broken(set, {}, { id })
@@ -41,7 +41,7 @@ end
 local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
 if lease and string.match(lease, '^%S+') ~= dead then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
-  redis.call('HSET', record_key(id), 'cancel', what)
+  redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
   if number then
     redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
   end
