@@ -23,7 +23,7 @@ pub(crate) use error::Fault;
 pub use error::{BrokerError, ConnectProblem, UrlProblem};
 pub(crate) use keys::{Keys, Queue};
 pub(crate) use link::Link;
-pub(crate) use pool::Pool;
+pub(crate) use pool::{Lent, Pool};
 pub(crate) use query::Query;
 pub(crate) use scan::RecordScan;
 pub(crate) use subscription::Subscription;

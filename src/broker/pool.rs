@@ -1,9 +1,10 @@
 use std::time::Duration;
 
-use deadpool_redis::{Manager, PoolConfig, PoolError, Runtime, Timeouts};
+use deadpool_redis::{Connection, Manager, PoolConfig, PoolError, Runtime, Timeouts};
 use redis::{Cmd, Value};
+use tokio::sync::Mutex;
 
-use super::{BrokerError, ConnectProblem, Endpoint, Query};
+use super::{BrokerError, ConnectProblem, Endpoint, Fault, Query};
 
 /// Connections for calls that come now and then, from many places: bulk enqueues, the recoverer,
 /// the forwarder.
@@ -41,6 +42,21 @@ impl Pool {
         })
     }
 
+    /// A connection for several calls in a row: the library asks it for a sign of life once, and not
+    /// before each of them.
+    pub(crate) async fn lend(&self) -> Result<Lent, BrokerError> {
+        // One limit for all: each dead connection that it finds would cost a timeout of its own.
+        let checkout = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
+        let connection = match checkout {
+            Ok(checkout) => checkout.map_err(|error| self.checkout_error(error))?,
+            Err(elapsed) => return Err(self.timed_out(elapsed)),
+        };
+        Ok(Lent {
+            connection: Mutex::new(Some(connection)),
+            command_timeout: self.command_timeout,
+        })
+    }
+
     fn checkout_error(&self, error: PoolError) -> BrokerError {
         match error {
             PoolError::Backend(error) => BrokerError::connect(error, &self.address),
@@ -59,21 +75,30 @@ impl Pool {
 
 impl Query for Pool {
     async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
-        // One limit for all: each dead connection that it finds would cost a timeout of its own.
-        let checkout = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
-        let mut connection = match checkout {
-            Ok(checkout) => checkout.map_err(|error| self.checkout_error(error))?,
-            Err(elapsed) => return Err(self.timed_out(elapsed)),
-        };
+        self.lend().await?.query(command).await
+    }
+}
+
+/// A connection of a pool.
+pub(crate) struct Lent {
+    /// Gone once the connection cannot be trusted any more.
+    connection: Mutex<Option<Connection>>,
+    command_timeout: Duration,
+}
+
+impl Query for Lent {
+    async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
+        let mut held = self.connection.lock().await;
+        let connection = held.as_mut().ok_or(BrokerError::NotSent)?;
         let reply = connection
             .send_packed_command(command)
             .await
             .and_then(Value::extract_error);
         reply.map_err(|error| {
             let error = BrokerError::classify(error, self.command_timeout);
-            if error.fault() == super::Fault::Reconnect {
+            if error.fault() == Fault::Reconnect {
                 // Not handed back: a broken connection would only be found out at its next checkout.
-                drop(deadpool_redis::Connection::take(connection));
+                held.take().map(Connection::take);
             }
             error
         })

@@ -15,6 +15,8 @@ pub(super) struct Connections {
     /// Blocks, so nothing else may use it. Its answers may take a little longer than its blocks.
     pub(super) wake: Link,
     pub(super) settle: Link,
+    /// The recoverer asks every other second: a pool would triple that, with signs of life.
+    pub(super) recover: Link,
     /// Used on the heartbeat's own thread only.
     pub(super) heartbeat: Link,
     pub(super) pool: Pool,
@@ -30,6 +32,7 @@ impl Connections {
             claim: Link::new(endpoint.clone()),
             wake: Link::with_response_timeout(endpoint.clone(), WAKE_TIMEOUT),
             settle: Link::new(endpoint.clone()),
+            recover: Link::new(endpoint.clone()),
             heartbeat: Link::new(endpoint.clone()),
             pool,
             endpoint,

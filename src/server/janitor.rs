@@ -7,7 +7,7 @@ use super::connections::Connections;
 use super::patience::Patience;
 use super::round::Round;
 use super::shared::Shared;
-use crate::broker::{BrokerError, Queue, RecordScan, SweepRequest, adopt, sweep};
+use crate::broker::{BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, sweep};
 
 /// Keeps Redis tidy: completed tasks leave at the end of their retention, archives stay within their
 /// caps, and records that stand in no state are found. All in bounded steps.
@@ -34,15 +34,16 @@ impl Janitor {
     }
 
     async fn round(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+        let redis = self.connections.pool.lend().await?;
         let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
-            round.note(self.sweep(&served.queue).await)?;
+            round.note(self.sweep(&redis, &served.queue).await)?;
         }
-        round.note(self.find_strays(scan).await)?;
+        round.note(self.find_strays(&redis, scan).await)?;
         round.end()
     }
 
-    async fn sweep(&self, queue: &Queue) -> Result<(), BrokerError> {
+    async fn sweep(&self, redis: &Lent, queue: &Queue) -> Result<(), BrokerError> {
         let config = &self.shared.config;
         let (mut completed, mut archived, mut dropped) = (0, 0, 0);
         let mut request = SweepRequest {
@@ -51,7 +52,7 @@ impl Janitor {
             pass_over: 0,
         };
         loop {
-            let swept = sweep(&self.connections.pool, queue, request).await?;
+            let swept = sweep(redis, queue, request).await?;
             completed += swept.completed;
             archived += swept.archived;
             dropped += swept.hooks_dropped;
@@ -75,10 +76,10 @@ impl Janitor {
     }
 
     /// One step of a slow scan over all records of this server's queues.
-    async fn find_strays(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+    async fn find_strays(&self, redis: &Lent, scan: &mut RecordScan) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
         let lease = self.shared.config.lease;
-        let ids = scan.step(&self.connections.pool, &self.shared.keys).await?;
+        let ids = scan.step(redis, &self.shared.keys).await?;
         let mut by_queue: HashMap<&Queue, Vec<String>> = HashMap::new();
         for (queue, id) in ids {
             if let Some(served) = queues.iter().find(|served| *served.queue.name == *queue) {
@@ -87,7 +88,7 @@ impl Janitor {
         }
         for (queue, ids) in by_queue {
             for ids in ids.chunks(crate::defaults::SCRIPT_TASKS) {
-                let strays = adopt(&self.connections.pool, queue, lease, ids).await?;
+                let strays = adopt(redis, queue, lease, ids).await?;
                 if strays > 0 {
                     tracing::error!(
                         queue = &*queue.name,

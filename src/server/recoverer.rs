@@ -73,7 +73,7 @@ impl Recoverer {
             grace: config.heartbeat + RECONNECT_CAP + Duration::from_secs(2),
             skew: config.clock_skew,
         };
-        let found = tick(&self.connections.pool, queue, request).await?;
+        let found = tick(&self.connections.recover, queue, request).await?;
         self.shared.malformed(&queue.name, &found.malformed);
         if !found.grace_left.is_zero() {
             tracing::debug!(queue = &*queue.name, grace = ?found.grace_left, "after an outage no lease is taken yet");
@@ -85,13 +85,13 @@ impl Recoverer {
         let by = By::Recoverer {
             skew: config.clock_skew,
         };
-        let retried = retry(&self.connections.pool, queue, by, &plan.retry).await?;
+        let retried = retry(&self.connections.recover, queue, by, &plan.retry).await?;
         for (retrial, answer) in plan.retry.iter().zip(&retried) {
             if *answer == Settled::Done && !retrial.delay.is_zero() {
                 self.shared.due.hint(queue, retrial.delay);
             }
         }
-        let archived = archive(&self.connections.pool, queue, by, &plan.archive).await?;
+        let archived = archive(&self.connections.recover, queue, by, &plan.archive).await?;
         for (archival, answer) in plan.archive.iter().zip(&archived) {
             if *answer == Settled::Done {
                 let lease = found
