@@ -101,7 +101,8 @@ impl Executor {
                 number,
                 place,
             );
-            self.tracker.spawn(run);
+            // Boxed, because the runtime moves what it is given more than once, and this is large.
+            self.tracker.spawn(Box::pin(run));
         }
     }
 }
