@@ -13,6 +13,7 @@ mod paused;
 mod queues;
 mod retry_delay;
 mod shares;
+mod time_limits;
 mod undecodable;
 mod unknown_kind;
 mod verdicts;
