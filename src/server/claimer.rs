@@ -4,6 +4,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
 
 use super::connections::Connections;
 use super::executor::Executor;
@@ -24,6 +25,8 @@ pub(super) struct Claimer {
     shared: Arc<Shared>,
     connections: Arc<Connections>,
     executor: Executor,
+    /// Fires when the server can be seen to live: one that holds leases and is not seen counts as dead.
+    seen: CancellationToken,
     /// The place, in the list of queues, of the one whose token was taken last.
     woken: Option<usize>,
 }
@@ -33,11 +36,13 @@ impl Claimer {
         shared: Arc<Shared>,
         connections: Arc<Connections>,
         executor: Executor,
+        seen: CancellationToken,
     ) -> Self {
         Self {
             shared,
             connections,
             executor,
+            seen,
             woken: None,
         }
     }
@@ -47,6 +52,7 @@ impl Claimer {
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut patience = Patience::new("claimer");
+        shared.unless_quiet(self.seen.cancelled()).await;
         while shared.phases.now() < Phase::Quiet {
             let Some(mut permits) = self.free_slots().await else {
                 break;

@@ -10,7 +10,7 @@ use super::round::Round;
 use super::running::RunNumber;
 use super::shared::Shared;
 use crate::broker::{
-    BrokerError, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
+    BrokerError, Fault, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
     list_queues, publish, register_hooks, retire,
 };
 use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
@@ -26,6 +26,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) struct Heartbeat {
     pub(super) shared: Arc<Shared>,
     pub(super) connections: Arc<Connections>,
+    /// Fires once a beat has reached Redis.
+    pub(super) begun: CancellationToken,
     pub(super) stop: CancellationToken,
 }
 
@@ -68,7 +70,12 @@ impl Heartbeat {
         let mut patience = Patience::new("heartbeat");
         let interval = self.shared.config.heartbeat;
         loop {
-            let pause = match self.beat().await {
+            let beat = self.beat().await;
+            // A Redis that refuses a beat may still give work; one that is away gives none.
+            if !matches!(&beat, Err(error) if error.fault() == Fault::Reconnect) {
+                self.begun.cancel();
+            }
+            let pause = match beat {
                 Ok(()) => {
                     patience.worked(&self.shared);
                     self.shared.vitals.heartbeat_reached_redis();

@@ -139,11 +139,12 @@ struct Parts {
 
 impl Parts {
     fn start(shared: Arc<Shared>, connections: Arc<Connections>) -> Result<Self, ServerError> {
-        let stop_heartbeat = CancellationToken::new();
+        let (stop_heartbeat, seen) = (CancellationToken::new(), CancellationToken::new());
         let (ended, heartbeat_ended) = oneshot::channel();
         Heartbeat {
             shared: shared.clone(),
             connections: connections.clone(),
+            begun: seen.clone(),
             stop: stop_heartbeat.clone(),
         }
         .start(ended)
@@ -174,7 +175,7 @@ impl Parts {
         parts.settler.spawn(settler.run());
         parts
             .claimer
-            .spawn(Claimer::new(shared.clone(), connections.clone(), executor).run());
+            .spawn(Claimer::new(shared.clone(), connections.clone(), executor, seen).run());
         let forwarder = Forwarder {
             shared: shared.clone(),
             connections: connections.clone(),
