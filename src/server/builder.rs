@@ -270,7 +270,7 @@ impl ServerBuilder {
         self.check()?;
         let keys = Keys::new(&self.prefix);
         let endpoint = Endpoint::new(&self.url, self.connect_timeout, self.command_timeout)?;
-        let connections = Connections::new(endpoint)?;
+        let connections = Connections::new(endpoint, self.config.lease)?;
         let served: Vec<_> = self
             .queues
             .iter()

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Event;
 use super::connections::Connections;
@@ -33,7 +33,7 @@ pub(super) struct Heartbeat {
 
 impl Heartbeat {
     /// Starts the thread; `ended` is dropped when it ends.
-    pub(super) fn start(self, ended: tokio::sync::oneshot::Sender<()>) -> std::io::Result<()> {
+    pub(super) fn start(self, ended: DropGuard) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -105,9 +105,9 @@ impl Heartbeat {
         if !queues.is_empty() {
             let names = queues.iter().map(|served| &served.queue.name);
             match list_queues(link, &shared.keys, names).await {
-                // The set is a convenience, and this command may not run when memory is full.
-                Err(BrokerError::OutOfMemory(_)) | Ok(()) => {}
-                Err(error) => return Err(error),
+                Err(error) if error.fault() == Fault::Reconnect => return Err(error),
+                // The set is a convenience: Redis may refuse it when memory is full, or to this user.
+                Ok(()) | Err(_) => {}
             }
         }
         Ok(())

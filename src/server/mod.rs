@@ -1,5 +1,5 @@
 //! The worker: claims tasks, runs their handlers, settles them, and takes back the tasks of servers
-//! that died. One file per component; `server.rs` starts and stops them.
+//! that died. One file per component; `run.rs` starts and stops them.
 
 mod attempt;
 mod builder;
