@@ -12,8 +12,8 @@
 -- returns  { answer, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
 --          `already` (it is archived) or `completed`
 --
--- Keeps: a running task is never taken from a live server; its record says what was asked, for when
--- the message is lost.
+-- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
+-- may not be seen; its record says what was asked, for when the message is lost.
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
 local set = locate(id)
@@ -39,7 +39,8 @@ else
   task = { id = id, lock = type(unique) == 'string' and lock_to_free(id, unique) or nil }
 end
 local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
-if lease and string.match(lease, '^%S+') ~= dead then
+local in_grace = now < (finite(redis.call('HGET', META, 'grace_until')) or 0)
+if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
   redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
   if number then
