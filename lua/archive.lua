@@ -9,11 +9,23 @@
 -- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
--- archived task holds no lock but one for a time, and its hook is owed if its kind has one.
+-- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel
+-- goes before what no handler has said.
+
+-- Reasons of tasks whose handlers would have been called again.
+local UNSAID = { retries_exhausted = true, lease_expired = true }
 
 local answers, ended = end_leases(3, 5)
-local by_reason, recovered = {}, 0
+local said, unsaid = {}, {}
 for _, task in ipairs(ended) do
+  local list = UNSAID[ARGV[task.at]] and unsaid or said
+  list[#list + 1] = task
+end
+for _, task in ipairs(without_cancelled(unsaid, 2)) do
+  said[#said + 1] = task
+end
+local by_reason, recovered = {}, 0
+for _, task in ipairs(said) do
   local reason, lost, text = ARGV[task.at], ARGV[task.at + 1], ARGV[task.at + 2]
   write_try(task, lost, { 'last_error', text, 'last_failed_at', int(now) })
   recovered = recovered + (lost ~= '' and 1 or 0)
@@ -23,5 +35,5 @@ end
 for reason, endings in pairs(by_reason) do
   bury(endings, reason)
 end
-count({ processed = #ended, failed = #ended, recovered = recovered })
+count({ processed = #said, failed = #said, recovered = recovered })
 return answers

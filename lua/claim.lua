@@ -6,7 +6,7 @@
 -- ARGV[2]  the server that claims
 -- ARGV[3]  how many tasks it has room for; 0 only hands the wake token on
 -- ARGV[4]  how long the lease lasts, in ms
--- ARGV[5]  the most bytes to answer; one task is always answered
+-- ARGV[5]  the most bytes to read; one task is always looked at
 -- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '',
 --            { ids set aside as malformed }, { id, { field, value, … }, … } }
 --
@@ -50,6 +50,10 @@ for _, id in ipairs(ids) do
         special[field] = value
       end
     end
+    if looked_at > 0 and bytes + size > byte_limit then
+      break
+    end
+    bytes = bytes + size
     if not (kind and payload) then
       malformed[#malformed + 1] = id
     else
@@ -58,10 +62,6 @@ for _, id in ipairs(ids) do
         special.kind = kind
         expired[#expired + 1] = ending(id, special)
       else
-        if #claimed > 0 and bytes + size > byte_limit then
-          break
-        end
-        bytes = bytes + size
         claimed[#claimed + 1] = id
         tasks[#tasks + 1] = id
         tasks[#tasks + 1] = record

@@ -139,7 +139,10 @@ local function place(id, due, i, priority)
 end
 for i, task in ipairs(tasks) do
   if task.accepted then
-    redis.call('HSET', records[i], unpack(ARGV, task.first, task.last))
+    -- Thousands of small headers are more than `unpack` takes at once.
+    for first = task.first, task.last, 1000 do
+      redis.call('HSET', records[i], unpack(ARGV, first, math.min(first + 999, task.last)))
+    end
     if task.own_id then
       redis.call('HSET', records[i], 'enqueued_at', int(now))
     end

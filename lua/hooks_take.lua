@@ -8,7 +8,7 @@
 -- ARGV[4]  for how long after a task's death its hook is tried, in ms
 -- ARGV[5]  how many bytes are enough
 -- ARGV[6…] the kinds whose hooks this server has
--- returns  { hooks dropped, 1 when more are owed now, { id, not before, died at, { field, value, … }, … } }
+-- returns  { hooks dropped, 1 when more may be owed now, { id, not before, died at, { field, value, … }, … } }
 --
 -- Keeps: `hooks` has only archived tasks. A hook that is taken is owed until it is done: its *not
 -- before* moves ahead, so that another server runs it if this one dies.
@@ -19,7 +19,9 @@ local known = {}
 for i = 6, #ARGV do
   known[ARGV[i]] = true
 end
-local owed = redis.call('ZRANGEBYSCORE', HOOKS, '-inf', int(now), 'LIMIT', 0, 50)
+local look_at = 50
+local owed = redis.call('ZRANGEBYSCORE', HOOKS, '-inf', int(now), 'LIMIT', 0, look_at)
+local more = #owed == look_at
 local taken, later, dropped = {}, {}, {}
 local not_before = int(now + hold)
 local bytes = 0
@@ -40,14 +42,18 @@ for _, id in ipairs(owed) do
     taken[#taken + 1] = not_before
     taken[#taken + 1] = int(tonumber(died))
     taken[#taken + 1] = fields
+  else
+    more = true
   end
 end
 for i = 1, #taken, 4 do
   redis.call('ZADD', HOOKS, not_before, taken[i])
 end
--- What this server cannot run must not hide what it can.
-bulk('ZADD', HOOKS, later)
+-- What this server cannot run must not hide what it can; but where it hides little it stays owed, or
+-- whoever can run it would not find it among many servers that cannot.
+if #owed == look_at and #later > look_at then
+  bulk('ZADD', HOOKS, later)
+end
 bulk('ZREM', HOOKS, dropped)
 count({ hooks_dropped = #dropped })
-local more = redis.call('ZCOUNT', HOOKS, '-inf', int(now)) > 0
 return { #dropped, more and 1 or 0, taken }

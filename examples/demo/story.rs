@@ -73,7 +73,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<()> {
     println!(
         "workers    2 processes, {} handlers each; what they do and say goes to {}",
         settings::concurrency(),
-        home.display()
+        shown(&home).display()
     );
     let mut demo = Demo {
         workers,
@@ -118,6 +118,12 @@ fn home() -> anyhow::Result<PathBuf> {
     }
     fs::create_dir_all(&home)?;
     Ok(home)
+}
+
+/// The path as one would type it.
+fn shown(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).to_owned()
 }
 
 /// One task for each file, after two that make trouble.

@@ -10,10 +10,10 @@
 -- ARGV[5]  the channel's name up to the server's id, on which servers hear of cancels
 -- ARGV[6]  the lease holder if its server is dead, so that an active task is taken over (else empty)
 -- returns  { answer, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
---          `already` (it is archived, or completed)
+--          `already` (it is archived) or `completed`
 --
--- Keeps: a running task is never taken from a live server; its record says what was asked, for when
--- the message is lost.
+-- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
+-- may not be seen; its record says what was asked, for when the message is lost.
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
 local set = locate(id)
@@ -25,7 +25,7 @@ if not set or problem == 'missing' then
   return { 'missing', '' }
 end
 if (set == ARCHIVED or set == COMPLETED) and what ~= 'delete' then
-  return { 'already', '' }
+  return { set == ARCHIVED and 'already' or 'completed', '' }
 end
 if not record and what ~= 'delete' then
   remove_broken(set, {}, { id })
@@ -39,9 +39,10 @@ else
   task = { id = id, lock = type(unique) == 'string' and lock_to_free(id, unique) or nil }
 end
 local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
-if lease and string.match(lease, '^%S+') ~= dead then
+local in_grace = now < (finite(redis.call('HGET', META, 'grace_until')) or 0)
+if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
-  redis.call('HSET', record_key(id), 'cancel', what)
+  redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
   if number then
     redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
   end

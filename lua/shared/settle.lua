@@ -64,23 +64,6 @@ local function end_leases(first, width)
   return answers, ended
 end
 
--- Whoever cancelled a task may have said what becomes of it if its handler does not decide: archives
--- or deletes those tasks, and answers the others.
-local function without_cancelled(ended)
-  local rest, archived, deleted = {}, {}, {}
-  for _, task in ipairs(ended) do
-    local list = task.record.cancel == 'archive' and archived or task.record.cancel == 'delete' and deleted
-    if list then
-      list[#list + 1] = task.ending
-    else
-      rest[#rest + 1] = task
-    end
-  end
-  bury(archived, 'cancelled')
-  erase(deleted)
-  return rest
-end
-
 -- What a try leaves in the record, with more fields of the caller's: `started_at` of the first start
 -- stays, a cancel is over, and a row of lost leases ends unless this try was lost too.
 local function write_try(task, lost, fields)
@@ -102,6 +85,29 @@ local function write_try(task, lost, fields)
   if #fields > 0 then
     redis.call('HSET', key, unpack(fields))
   end
+end
+
+-- Whoever cancelled a task may have said what becomes of it if its handler does not decide: archives
+-- or deletes those tasks, and answers the others. Where the try failed, `text_at` says which of a
+-- task's arguments has its error.
+local function without_cancelled(ended, text_at)
+  local rest, archived, by_operator, deleted = {}, {}, {}, {}
+  local lists = { archive = archived, operator = by_operator, delete = deleted }
+  for _, task in ipairs(ended) do
+    local list = lists[task.record.cancel]
+    if list then
+      list[#list + 1] = task.ending
+      if text_at and list ~= deleted then
+        write_try(task, '', { 'last_error', ARGV[task.at + text_at], 'last_failed_at', int(now) })
+      end
+    else
+      rest[#rest + 1] = task
+    end
+  end
+  bury(archived, 'cancelled')
+  bury(by_operator, 'operator', true)
+  erase(deleted)
+  return rest
 end
 
 -- Locks that end with a task's start are taken again by tasks that wait once more without having

@@ -9,9 +9,6 @@ pub(super) const ENDS: &str = include_str!("../../lua/shared/ends.lua");
 /// Stands in front of the scripts that end leases one by one.
 pub(super) const SETTLE: &str = include_str!("../../lua/shared/settle.lua");
 
-/// How often a script is loaded again when Redis has just forgotten it, before giving up.
-const RELOADS: usize = 5;
-
 /// A Lua script: one transition.
 pub(super) struct Script {
     pub(super) name: &'static str,
@@ -61,20 +58,25 @@ impl Call<'_> {
         self
     }
 
-    /// Runs it. Redis forgets scripts at a restart, a failover and a SCRIPT FLUSH: then it is loaded
-    /// and called again, which is safe because the first call did nothing.
+    /// Runs it. Redis forgets scripts at a restart, a failover and a SCRIPT FLUSH: then the call goes
+    /// again with the script's text, in one command, so that nothing can forget it in between. That
+    /// is safe because the first call did nothing.
     pub(super) async fn run(&self, redis: &impl Query) -> Result<Value, BrokerError> {
-        for _ in 0..RELOADS {
-            match redis.query(&self.command).await {
-                Err(error) if is_no_script(&error) => {
-                    redis
-                        .query(redis::cmd("SCRIPT").arg("LOAD").arg(&self.script.source))
-                        .await?;
-                }
-                reply => return reply,
+        match redis.query(&self.command).await {
+            Err(error) if is_no_script(&error) => redis.query(&self.with_text()).await,
+            reply => reply,
+        }
+    }
+
+    fn with_text(&self) -> Cmd {
+        let mut command = redis::cmd("EVAL");
+        command.arg(&self.script.source);
+        for argument in self.command.args_iter().skip(2) {
+            if let redis::Arg::Simple(bytes) = argument {
+                command.arg(bytes);
             }
         }
-        redis.query(&self.command).await
+        command
     }
 }
 

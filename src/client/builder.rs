@@ -71,9 +71,16 @@ impl ClientBuilder {
     /// A client that connects at its first enqueue.
     ///
     /// # Errors
-    /// A bad URL or prefix.
+    /// A bad URL or prefix, or a timeout of zero.
     pub fn lazy(self) -> Result<Client, ClientError> {
         task::check_prefix(&self.prefix)?;
+        let timeouts = [
+            ("connect_timeout", self.connect_timeout),
+            ("command_timeout", self.command_timeout),
+        ];
+        if let Some((name, _)) = timeouts.iter().find(|(_, t)| *t < Duration::from_millis(1)) {
+            return Err(ClientError::ZeroDuration(name));
+        }
         let endpoint = Arc::new(Endpoint::new(
             &self.url,
             self.connect_timeout,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
-use crate::broker::{BrokerError, EnqueueItem, Keys, Pool, enqueue, list_queues};
+use crate::broker::{BrokerError, EnqueueItem, Fault, Keys, Pool, enqueue, list_queues};
 use crate::task::InvalidTask;
 
 /// Enqueues lists of tasks, on connections of its own, so that they do not hold up single enqueues.
@@ -52,7 +52,9 @@ impl Bulk {
             if let Some(error) = &failed {
                 refuse(&items, error, &mut results);
             } else {
-                failed = self.enqueue_to(&queue, items, &mut results).await.err();
+                let sent = self.enqueue_to(&queue, items, &mut results).await;
+                // What is wrong with one queue for good need not be wrong with the next.
+                failed = sent.err().filter(|error| error.fault() != Fault::Permanent);
             }
         }
         results

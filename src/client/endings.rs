@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
@@ -28,6 +28,15 @@ struct Listener {
     subscribed: watch::Sender<u64>,
 }
 
+impl Listener {
+    fn ears(&self) -> Ears {
+        Ears {
+            ended: self.ended.subscribe(),
+            subscribed: self.subscribed.subscribe(),
+        }
+    }
+}
+
 /// A waiter's ears.
 pub(super) struct Ears {
     pub(super) ended: broadcast::Receiver<Arc<str>>,
@@ -49,26 +58,31 @@ impl Endings {
     }
 
     pub(super) fn listen(self: &Arc<Self>, queue: &Queue) -> Ears {
-        let mut listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let listener = listeners.entry(queue.name.clone()).or_insert_with(|| {
-            let listener = Listener {
-                ended: broadcast::Sender::new(BUFFER),
-                subscribed: watch::Sender::new(0),
-            };
-            let guard = Guard {
-                endings: self.clone(),
-                queue: queue.clone(),
-            };
-            tokio::spawn(guard.run(listener.clone()));
-            listener
-        });
-        Ears {
-            ended: listener.ended.subscribe(),
-            subscribed: listener.subscribed.subscribe(),
+        let mut listeners = self.lock();
+        if let Some(listener) = listeners.get(&queue.name) {
+            return listener.ears();
         }
+        let listener = Listener {
+            ended: broadcast::Sender::new(BUFFER),
+            subscribed: watch::Sender::new(0),
+        };
+        let ears = listener.ears();
+        listeners.insert(queue.name.clone(), listener.clone());
+        // A runtime that has shut down drops the guard at once, which then locks.
+        drop(listeners);
+        let guard = Guard {
+            endings: self.clone(),
+            queue: queue.clone(),
+            listener,
+        };
+        tokio::spawn(guard.run());
+        ears
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Listener>> {
+        self.listeners
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,23 +90,24 @@ impl Endings {
 struct Guard {
     endings: Arc<Endings>,
     queue: Queue,
+    listener: Listener,
 }
 
 impl Guard {
-    async fn run(self, listener: Listener) {
+    async fn run(self) {
         let mut pause = Duration::from_millis(50);
-        while self.is_used(&listener) {
+        while self.is_used() {
             if let Ok(mut messages) =
                 Subscription::open(&self.endings.endpoint, &self.queue.ended()).await
             {
                 pause = Duration::from_millis(50);
-                listener.subscribed.send_modify(|times| *times += 1);
+                self.listener.subscribed.send_modify(|times| *times += 1);
                 while let Some(message) = messages.next_within(IDLE).await {
                     if let Some(id) = message {
                         // Nobody hears it: nobody waits.
-                        let _ = listener.ended.send(id.into());
+                        let _ = self.listener.ended.send(id.into());
                     }
-                    if !self.is_used(&listener) {
+                    if !self.is_used() {
                         return;
                     }
                 }
@@ -103,13 +118,9 @@ impl Guard {
     }
 
     /// Whether somebody waits; if not, the listener is given up in the same breath.
-    fn is_used(&self, listener: &Listener) -> bool {
-        let mut listeners = self
-            .endings
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let used = listener.ended.receiver_count() > 0;
+    fn is_used(&self) -> bool {
+        let mut listeners = self.endings.lock();
+        let used = self.listener.ended.receiver_count() > 0;
         if !used {
             listeners.remove(&self.queue.name);
         }
@@ -119,15 +130,12 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut listeners = self
-            .endings
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // Another one may have taken the place after this one gave it up: it has ears then.
+        let mut listeners = self.endings.lock();
+        // Also with ears, because nobody tells them anything any more; but another one may have taken
+        // the place after this one gave it up.
         if listeners
             .get(&self.queue.name)
-            .is_some_and(|l| l.ended.receiver_count() == 0)
+            .is_some_and(|listener| listener.ended.same_channel(&self.listener.ended))
         {
             listeners.remove(&self.queue.name);
         }

@@ -12,6 +12,9 @@ pub enum ClientError {
     /// The prefix cannot be used.
     #[error(transparent)]
     Prefix(#[from] NameError),
+    /// A timeout of zero would fail every call.
+    #[error("{0} is zero: give at least 1 ms")]
+    ZeroDuration(&'static str),
     /// Redis cannot be used.
     #[error(transparent)]
     Broker(#[from] BrokerError),

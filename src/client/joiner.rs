@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
@@ -19,7 +19,7 @@ pub(super) struct Joiner {
     /// How long an enqueue may wait for its turn behind a Redis that does not answer.
     patience: Duration,
     /// Bounds what gathers.
-    places: Semaphore,
+    places: Arc<Semaphore>,
     state: Mutex<State>,
 }
 
@@ -39,6 +39,8 @@ struct Waiting {
     item: EnqueueItem,
     since: Instant,
     answer: oneshot::Sender<Result<Enqueued, EnqueueError>>,
+    /// Held here and not by the caller, who may give up while this still waits.
+    _place: OwnedSemaphorePermit,
 }
 
 impl fmt::Debug for Joiner {
@@ -55,7 +57,7 @@ impl Joiner {
             link,
             keys,
             patience,
-            places: Semaphore::new(PLACES),
+            places: Arc::new(Semaphore::new(PLACES)),
             state: Mutex::default(),
         }
     }
@@ -70,8 +72,8 @@ impl Joiner {
     ) -> Result<Enqueued, EnqueueError> {
         let id = item.id.clone();
         let since = Instant::now();
-        let Ok(Ok(_place)) = tokio::time::timeout(self.patience, self.places.acquire()).await
-        else {
+        let place = self.places.clone().acquire_owned();
+        let Ok(Ok(place)) = tokio::time::timeout(self.patience, place).await else {
             return Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent)));
         };
         let (answer, answered) = oneshot::channel();
@@ -81,6 +83,7 @@ impl Joiner {
                 item,
                 since,
                 answer,
+                _place: place,
             });
             !std::mem::replace(&mut state.sending, true)
         };

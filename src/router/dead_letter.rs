@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
-use super::{BoxError, Router};
+use super::guarded::Guarded;
+use super::{BoxError, Outcome, Router};
 use crate::task::{PayloadError, decode};
 
 /// A task that was given up for good, as its dead-letter hook sees it.
@@ -40,9 +42,8 @@ impl DeadLetter {
     }
 }
 
-/// A dead-letter hook, whatever its function's type.
-pub(crate) type DeadLetterHook =
-    dyn Fn(DeadLetter) -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync;
+/// A dead-letter hook, whatever its function's type. Its panics are failures.
+pub(crate) type DeadLetterHook = dyn Fn(DeadLetter) -> BoxFuture<'static, Outcome> + Send + Sync;
 
 impl Router {
     /// Runs `hook` for each task of this kind that is archived for good: at least once, by any server
@@ -70,8 +71,14 @@ impl Router {
         E: Into<BoxError>,
     {
         let hook: Arc<DeadLetterHook> = Arc::new(move |letter| {
-            let run = hook(letter);
-            Box::pin(async move { run.await.map_err(Into::into) })
+            let run = || {
+                let outcome = hook(letter).map(|ended| match ended {
+                    Ok(()) => Outcome::completed(),
+                    Err(error) => Outcome::failed(error),
+                });
+                Ok(outcome.boxed())
+            };
+            Guarded::start(run).boxed()
         });
         self.hooks.insert(kind.into(), hook);
         self

@@ -2,6 +2,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use super::catch;
+
 /// What becomes of a task whose attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -68,12 +70,12 @@ impl fmt::Debug for Carrier {
 }
 
 /// An error and its sources, from the outermost on. Bounded, because a user's `source` may go round
-/// in a circle.
+/// in a circle; it may also panic, and then the chain ends there.
 pub(super) fn chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |e: &&'a (dyn StdError + 'static)| {
-        (**e).source()
+        catch(|| (**e).source()).unwrap_or(None)
     })
     .take(128)
 }

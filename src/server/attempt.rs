@@ -1,10 +1,11 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tracing::Instrument;
 
 use super::Event;
 use super::decide::{self, Tried};
+use super::leaks::Leak;
 use super::place::Place;
 use super::settlement::End;
 use super::shared::Shared;
@@ -21,6 +22,7 @@ pub(super) struct Attempt {
     pub(super) record: Result<Record, Malformed>,
     pub(super) limit: Option<Limit>,
     pub(super) cancellation: Cancellation,
+    pub(super) started: Instant,
 }
 
 /// When a try must end: at its timeout or at the task's deadline.
@@ -59,8 +61,9 @@ enum Ended {
 }
 
 impl Attempt {
-    /// Runs the handler; `None`: there is nothing to settle.
-    pub(super) async fn run(self, shared: &Arc<Shared>, place: Arc<Place>) -> Option<End> {
+    /// Runs the handler; `None`: there is nothing to settle. Whoever else holds the place afterwards is
+    /// a blocking handler that was given up.
+    pub(super) async fn run(self, shared: &Arc<Shared>, place: &Arc<Place>) -> Option<End> {
         let Self {
             leased,
             kind,
@@ -92,7 +95,7 @@ impl Attempt {
         if !shared.routes.knows(&record.kind) {
             return Some(decide::unknown_kind(shared, &tried));
         }
-        let slot: Arc<dyn Slot> = place;
+        let slot: Weak<dyn Slot> = Arc::<Place>::downgrade(place);
         let context = TaskContext::new(Delivery {
             id: leased.id.to_string(),
             kind: record.kind,
@@ -104,7 +107,7 @@ impl Attempt {
             deadline: self.limit.as_ref().map(|limit| limit.at),
             cancellation: self.cancellation.clone(),
             headers: record.headers,
-            slot: Some(Arc::downgrade(&slot)),
+            slot: Some(slot.clone()),
         });
         let span = tracing::info_span!(
             "task",
@@ -127,9 +130,16 @@ impl Attempt {
             shared.config.cancel_grace,
         )
         .await;
-        let leaked = matches!(ended, Ended::GivenUp(_)) && Arc::strong_count(&slot) > 1;
+        let leaked = matches!(ended, Ended::GivenUp(_)) && slot.strong_count() > 1;
         if leaked {
-            watch_leak(shared, slot, &tried);
+            let leak = Leak {
+                queue: queue.clone(),
+                leased: leased.clone(),
+                kind: kind.clone(),
+                started: self.started,
+                slot: slot.clone(),
+            };
+            watch_leak(shared, leak);
         }
         end(shared, &tried, ended, limit, leaked)
     }
@@ -208,18 +218,19 @@ fn end(
 }
 
 /// Counts a blocking handler that was given up, until it returns.
-fn watch_leak(shared: &Arc<Shared>, slot: Arc<dyn Slot>, tried: &Tried<'_>) {
+fn watch_leak(shared: &Arc<Shared>, leak: Leak) {
     shared.counters.leaked.add(1);
     tracing::error!(
-        task.id = &*tried.leased.id,
-        task.kind = tried.kind,
+        task.id = &*leak.leased.id,
+        task.kind = &*leak.kind,
         "a handler ignores its cancellation; it keeps its slot until it returns"
     );
     shared.observe(&Event::HandlerLeaked {
-        id: &tried.leased.id,
-        kind: tried.kind,
+        id: &leak.leased.id,
+        kind: &leak.kind,
     });
-    let slot = Arc::downgrade(&slot);
+    let slot = leak.slot.clone();
+    shared.leaks.add(leak);
     let shared = Arc::downgrade(shared);
     tokio::spawn(async move {
         while slot.strong_count() > 0 {

@@ -270,7 +270,7 @@ impl ServerBuilder {
         self.check()?;
         let keys = Keys::new(&self.prefix);
         let endpoint = Endpoint::new(&self.url, self.connect_timeout, self.command_timeout)?;
-        let connections = Connections::new(endpoint)?;
+        let connections = Connections::new(endpoint, self.config.lease)?;
         let served: Vec<_> = self
             .queues
             .iter()
@@ -302,6 +302,7 @@ impl ServerBuilder {
                 slots,
                 running: Default::default(),
                 due: Default::default(),
+                leaks: Default::default(),
                 hooks_owed: Default::default(),
                 counters: Default::default(),
                 vitals: Default::default(),

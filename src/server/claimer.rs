@@ -4,12 +4,14 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
 
 use super::connections::Connections;
 use super::executor::Executor;
 use super::patience::Patience;
 use super::phase::Phase;
 use super::queues::ServedQueue;
+use super::round::Round;
 use super::shared::Shared;
 use super::shares::shares;
 use crate::broker::{BrokerError, Claim, ClaimRequest, claim, wait_for_work};
@@ -23,6 +25,8 @@ pub(super) struct Claimer {
     shared: Arc<Shared>,
     connections: Arc<Connections>,
     executor: Executor,
+    /// Fires when the server can be seen to live: one that holds leases and is not seen counts as dead.
+    seen: CancellationToken,
     /// The place, in the list of queues, of the one whose token was taken last.
     woken: Option<usize>,
 }
@@ -32,11 +36,13 @@ impl Claimer {
         shared: Arc<Shared>,
         connections: Arc<Connections>,
         executor: Executor,
+        seen: CancellationToken,
     ) -> Self {
         Self {
             shared,
             connections,
             executor,
+            seen,
             woken: None,
         }
     }
@@ -46,24 +52,31 @@ impl Claimer {
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut patience = Patience::new("claimer");
+        shared.unless_quiet(self.seen.cancelled()).await;
         while shared.phases.now() < Phase::Quiet {
             let Some(mut permits) = self.free_slots().await else {
                 break;
             };
-            let got = self.claim_round(&mut permits).await;
+            let mut round = Round::default();
+            let got = self.claim_round(&mut permits, &mut round).await;
             drop(permits);
-            let waited = match got {
-                Ok(0) => {
+            let waited = match (got, round.end()) {
+                (Ok(0), Ok(())) => {
                     patience.worked(&shared);
                     shared.unless_quiet(self.wait()).await.unwrap_or(Ok(()))
                 }
-                Ok(_) => {
+                (Ok(_), Ok(())) => {
                     patience.worked(&shared);
                     // Handlers that end at once free their slots for the same next claim.
                     yield_now().await;
                     Ok(())
                 }
-                Err(error) => Err(error),
+                // One queue fails: the others go on while they have work.
+                (Ok(1..), Err(error)) => {
+                    patience.failed(&shared, &error);
+                    Ok(())
+                }
+                (Ok(0), Err(error)) | (Err(error), _) => Err(error),
             };
             if let Err(error) = waited {
                 shared.unless_quiet(patience.wait(&shared, &error)).await;
@@ -110,22 +123,23 @@ impl Claimer {
     }
 
     /// Asks every queue for its share of the free slots, then those that may have more for what is
-    /// left. Answers how many tasks it got.
+    /// left. Answers how many tasks it got, and notes in `round` what Redis refused for single queues.
     async fn claim_round(
         &mut self,
         permits: &mut OwnedSemaphorePermit,
+        round: &mut Round,
     ) -> Result<usize, BrokerError> {
         let queues = self.shared.queues.now();
         let woken = self.woken.take();
         if self.shared.config.strict {
-            return self.claim_in_order(&queues, permits).await;
+            return self.claim_in_order(&queues, permits, round).await;
         }
         let slots = permits.num_permits();
         let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
         let mut asked = shares(slots, &weights);
         let must_ask = |place: usize| woken == Some(place);
         let first = self
-            .claim_shares(&queues, &asked, must_ask, permits)
+            .claim_shares(&queues, &asked, must_ask, permits, round)
             .await?;
         let left = permits.num_permits();
         if left == 0 || queues.len() == 1 {
@@ -143,7 +157,7 @@ impl Claimer {
             })
             .collect();
         asked = shares(left, &weights);
-        self.claim_shares(&queues, &asked, |_| false, permits)
+        self.claim_shares(&queues, &asked, |_| false, permits, round)
             .await?;
         Ok(slots - permits.num_permits())
     }
@@ -156,34 +170,38 @@ impl Claimer {
         room: &[usize],
         must_ask: impl Fn(usize) -> bool,
         permits: &mut OwnedSemaphorePermit,
+        round: &mut Round,
     ) -> Result<Vec<bool>, BrokerError> {
         let places = (0..queues.len()).filter(|&place| room[place] > 0 || must_ask(place));
         let calls = places
             .map(|place| async move { (place, self.claim(&queues[place], room[place]).await) });
         let mut more = vec![false; queues.len()];
-        let mut failed = None;
+        let mut reached = Ok(());
         for (place, claimed) in join_all(calls).await {
             match claimed {
                 Ok(claimed) => {
                     more[place] = claimed.more;
                     self.executor.start(&queues[place].queue, claimed, permits);
                 }
-                Err(error) => failed = Some(error),
+                Err(error) => reached = reached.and(round.note(Err(error))),
             }
         }
-        failed.map_or(Ok(more), Err)
+        reached.map(|()| more)
     }
 
     async fn claim_in_order(
         &self,
         queues: &[ServedQueue],
         permits: &mut OwnedSemaphorePermit,
+        round: &mut Round,
     ) -> Result<usize, BrokerError> {
         let slots = permits.num_permits();
         for served in queues {
             // Also without room: this may be the queue whose token was taken.
-            let claimed = self.claim(served, permits.num_permits()).await?;
-            self.executor.start(&served.queue, claimed, permits);
+            match self.claim(served, permits.num_permits()).await {
+                Ok(claimed) => self.executor.start(&served.queue, claimed, permits),
+                Err(error) => round.note(Err(error))?,
+            }
         }
         Ok(slots - permits.num_permits())
     }

@@ -25,7 +25,9 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(endpoint: Endpoint) -> Result<Self, BrokerError> {
+    /// A beat that goes unanswered must not outlast the lease that it is to extend.
+    pub(super) fn new(endpoint: Endpoint, lease: Duration) -> Result<Self, BrokerError> {
+        let heartbeat_timeout = endpoint.command_timeout().min(lease / 3);
         let pool = Pool::new(&endpoint, 2)?;
         let endpoint = Arc::new(endpoint);
         Ok(Self {
@@ -33,7 +35,7 @@ impl Connections {
             wake: Link::with_response_timeout(endpoint.clone(), WAKE_TIMEOUT),
             settle: Link::new(endpoint.clone()),
             recover: Link::new(endpoint.clone()),
-            heartbeat: Link::new(endpoint.clone()),
+            heartbeat: Link::with_response_timeout(endpoint.clone(), heartbeat_timeout),
             pool,
             endpoint,
         })

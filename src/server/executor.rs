@@ -70,6 +70,7 @@ impl Executor {
                 record: claimed.record,
                 queue: queue.clone(),
                 cancellation: Cancellation::new(),
+                started,
             })
             .collect();
         let runs = attempts.iter().map(|attempt| Run {
@@ -100,7 +101,8 @@ impl Executor {
                 number,
                 place,
             );
-            self.tracker.spawn(run);
+            // Boxed, because the runtime moves what it is given more than once, and this is large.
+            self.tracker.spawn(Box::pin(run));
         }
     }
 }
@@ -113,7 +115,7 @@ async fn run(
     place: Arc<Place>,
 ) {
     let queue = attempt.queue.clone();
-    let Some(end) = attempt.run(&shared, place).await else {
+    let Some(end) = attempt.run(&shared, &place).await else {
         // Given up without a word to Redis: its lease is lost, or runs out.
         return;
     };
@@ -126,4 +128,5 @@ async fn run(
     // Bounded: while Redis takes no settlements, slots stay taken. The settler outlives all runs
     // unless the server was dropped; then the lease runs out.
     let _ = settlements.send(settlement).await;
+    drop(place);
 }

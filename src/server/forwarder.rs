@@ -57,19 +57,25 @@ pub(super) struct Forwarder {
 
 impl Forwarder {
     pub(super) async fn run(self) {
-        let mut patience = Patience::new("forwarder");
+        // One for each queue: what fails for one works for another in between.
+        let mut patience: HashMap<Queue, Patience> = HashMap::new();
         loop {
             let earlier = self.shared.due.earlier.notified();
             match self.shared.due.next() {
                 None => earlier.await,
-                Some((queue, due)) if due <= Instant::now() => match self.promote(&queue).await {
-                    Ok(()) => patience.worked(&self.shared),
-                    Err(error) => {
-                        self.shared
-                            .due
-                            .hint(&queue, patience.failed(&self.shared, &error));
+                Some((queue, due)) if due <= Instant::now() => {
+                    let promoted = self.promote(&queue).await;
+                    let patience = patience
+                        .entry(queue.clone())
+                        .or_insert_with(|| Patience::new("forwarder"));
+                    match promoted {
+                        Ok(()) => patience.worked(&self.shared),
+                        Err(error) => {
+                            let pause = patience.failed(&self.shared, &error);
+                            self.shared.due.hint(&queue, pause);
+                        }
                     }
-                },
+                }
                 Some((_, due)) => {
                     tokio::select! {
                         () = earlier => {}

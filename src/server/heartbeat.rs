@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Event;
 use super::connections::Connections;
@@ -10,10 +10,10 @@ use super::round::Round;
 use super::running::RunNumber;
 use super::shared::Shared;
 use crate::broker::{
-    BrokerError, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
+    BrokerError, Fault, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
     list_queues, publish, register_hooks, retire,
 };
-use crate::defaults::SCRIPT_TASKS;
+use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
 
 /// How many running tasks a server's record names.
@@ -26,12 +26,14 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(super) struct Heartbeat {
     pub(super) shared: Arc<Shared>,
     pub(super) connections: Arc<Connections>,
+    /// Fires once a beat has reached Redis.
+    pub(super) begun: CancellationToken,
     pub(super) stop: CancellationToken,
 }
 
 impl Heartbeat {
     /// Starts the thread; `ended` is dropped when it ends.
-    pub(super) fn start(self, ended: tokio::sync::oneshot::Sender<()>) -> std::io::Result<()> {
+    pub(super) fn start(self, ended: DropGuard) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -68,7 +70,12 @@ impl Heartbeat {
         let mut patience = Patience::new("heartbeat");
         let interval = self.shared.config.heartbeat;
         loop {
-            let pause = match self.beat().await {
+            let beat = self.beat().await;
+            // A Redis that refuses a beat may still give work; one that is away gives none.
+            if !matches!(&beat, Err(error) if error.fault() == Fault::Reconnect) {
+                self.begun.cancel();
+            }
+            let pause = match beat {
                 Ok(()) => {
                     patience.worked(&self.shared);
                     self.shared.vitals.heartbeat_reached_redis();
@@ -85,7 +92,8 @@ impl Heartbeat {
         self.extend_leases().await?;
         let shared = &self.shared;
         let link = &self.connections.heartbeat;
-        let lives = shared.config.heartbeat * 3;
+        // Whoever finds no record takes the server for dead, and its tasks over.
+        let lives = shared.config.heartbeat * 3 + RECONNECT_CAP;
         publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
         announce(link, &shared.keys, &shared.id, lives).await?;
         let queues = shared.queues.now();
@@ -97,9 +105,9 @@ impl Heartbeat {
         if !queues.is_empty() {
             let names = queues.iter().map(|served| &served.queue.name);
             match list_queues(link, &shared.keys, names).await {
-                // The set is a convenience, and this command may not run when memory is full.
-                Err(BrokerError::OutOfMemory(_)) | Ok(()) => {}
-                Err(error) => return Err(error),
+                Err(error) if error.fault() == Fault::Reconnect => return Err(error),
+                // The set is a convenience: Redis may refuse it when memory is full, or to this user.
+                Ok(()) | Err(_) => {}
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::connections::Connections;
@@ -12,7 +13,7 @@ use super::patience::Patience;
 use super::shared::Shared;
 use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
 use crate::defaults::{HOOK_TIMEOUT, HOOKS_AT_ONCE};
-use crate::router::{DeadLetter, DeadLetterHook, catch};
+use crate::router::{DeadLetter, FailureCause, Outcome};
 
 /// For how long a taken hook is this server's: longer than it may run.
 const HOLD: Duration = Duration::from_secs(30);
@@ -49,86 +50,81 @@ impl Hooks {
             return;
         }
         let mut patience = Patience::new("hooks");
-        loop {
-            let pause = match self.run_owed().await {
-                Some(Ok(true)) => continue,
-                Some(Ok(false)) => {
-                    patience.worked(&self.shared);
-                    HOLD
-                }
-                Some(Err(error)) => patience.failed(&self.shared, &error),
-                None => return,
-            };
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.shared.hooks_owed.0.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
-        }
-    }
-
-    /// Takes what is owed and runs it; answers whether more is owed, and `None` when the server
-    /// stopped: then what was cut off is owed again at once.
-    async fn run_owed(&self) -> Option<Result<bool, BrokerError>> {
-        let queues = self.shared.queues.now();
-        let mut more = false;
         let mut running = FuturesUnordered::new();
         let mut held = HashMap::new();
-        for served in queues.iter() {
-            let room = HOOKS_AT_ONCE - held.len();
-            if room == 0 {
-                more = true;
-                break;
-            }
-            let kinds = self.shared.routes.hooked_kinds();
-            let taken =
-                match take_hooks(&self.connections.pool, &served.queue, room, HOLD, kinds).await {
-                    Ok(taken) => taken,
-                    Err(error) => {
-                        self.give_back(held.into_values()).await;
-                        return Some(Err(error));
-                    }
-                };
-            more |= taken.more;
-            self.shared.counters.hooks_dropped.add(taken.dropped);
-            for hook in taken.hooks {
-                let number = held.len();
-                let hold = Held {
-                    queue: served.queue.clone(),
-                    id: hook.id.clone(),
-                    not_before: hook.not_before.clone(),
-                };
-                held.insert(number, hold);
-                running.push(
-                    self.run_one(&served.queue, hook)
-                        .map(move |end| (number, end)),
-                );
-            }
-        }
+        let mut next_number = 0u64;
+        let mut look_at = Instant::now();
         loop {
-            let (number, end) = tokio::select! {
-                () = self.stop.cancelled() => {
-                    drop(running);
-                    let give_back = self.give_back(held.into_values());
-                    // If Redis does not hear of it, the hold runs out.
-                    let _ = tokio::time::timeout(GIVE_BACK, give_back).await;
-                    return None;
+            if held.len() < HOOKS_AT_ONCE && look_at <= Instant::now() {
+                let (taken, looked) = self.take(HOOKS_AT_ONCE - held.len()).await;
+                for (hold, hook) in taken {
+                    let number = next_number;
+                    next_number += 1;
+                    let run = self.run_one(hold.queue.clone(), hook);
+                    running.push(run.map(move |end| (number, end)));
+                    held.insert(number, hold);
                 }
-                ended = running.next() => match ended {
-                    Some(ended) => ended,
-                    None => return Some(Ok(more)),
-                },
-            };
-            if let Some(hold) = held.remove(&number)
-                && let Err(error) = self.end(&hold, end).await
-            {
-                self.give_back(held.into_values()).await;
-                return Some(Err(error));
+                look_at = match looked {
+                    Ok(more) => {
+                        patience.worked(&self.shared);
+                        // More are owed: as soon as there is room.
+                        Instant::now() + if more { Duration::ZERO } else { HOLD }
+                    }
+                    Err(error) => Instant::now() + patience.failed(&self.shared, &error),
+                };
+            }
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                Some((number, end)) = running.next() => {
+                    if let Some(hold) = held.remove(&number)
+                        && let Err(error) = self.end(&hold, end).await
+                    {
+                        // Its hold runs out, and it is run once more.
+                        look_at = Instant::now() + patience.failed(&self.shared, &error);
+                    }
+                }
+                () = self.shared.hooks_owed.0.notified() => look_at = Instant::now(),
+                () = sleep_until(look_at), if held.len() < HOOKS_AT_ONCE => {}
             }
         }
+        drop(running);
+        let give_back = self.give_back(held.into_values());
+        // If Redis does not hear of it, the holds run out.
+        let _ = tokio::time::timeout(GIVE_BACK, give_back).await;
     }
 
-    async fn run_one(&self, queue: &Queue, taken: TakenHook) -> HookEnd {
+    /// Takes up to `room` hooks that are owed; answers also whether more are, or why that is unknown.
+    async fn take(&self, room: usize) -> (Vec<(Held, TakenHook)>, Result<bool, BrokerError>) {
+        let queues = self.shared.queues.now();
+        let (mut hooks, mut more) = (Vec::new(), false);
+        // Each time another queue comes first, so that none starves.
+        let first = rand::random_range(0..queues.len().max(1));
+        for served in queues[first..].iter().chain(&queues[..first]) {
+            if hooks.len() == room {
+                return (hooks, Ok(true));
+            }
+            let (kinds, left) = (self.shared.routes.hooked_kinds(), room - hooks.len());
+            match take_hooks(&self.connections.pool, &served.queue, left, HOLD, kinds).await {
+                Ok(taken) => {
+                    more |= taken.more;
+                    self.shared.counters.hooks_dropped.add(taken.dropped);
+                    hooks.extend(taken.hooks.into_iter().map(|hook| {
+                        let hold = Held {
+                            queue: served.queue.clone(),
+                            id: hook.id.clone(),
+                            not_before: hook.not_before.clone(),
+                        };
+                        (hold, hook)
+                    }));
+                }
+                Err(error) => return (hooks, Err(error)),
+            }
+        }
+        (hooks, Ok(more))
+    }
+
+    async fn run_one(&self, queue: Queue, taken: TakenHook) -> HookEnd {
         // What cannot be read is malformed, and no hook can be given it.
         let Ok(record) = taken.record else {
             return HookEnd::Done;
@@ -147,12 +143,17 @@ impl Hooks {
             died_at: UNIX_EPOCH + Duration::from_millis(taken.died_at),
         };
         let (id, kind) = (letter.id.clone(), letter.kind.clone());
-        let problem = match tokio::time::timeout(HOOK_TIMEOUT, call(hook, letter)).await {
-            Ok(Ok(())) => {
+        let problem = match tokio::time::timeout(HOOK_TIMEOUT, hook(letter)).await {
+            Ok(Outcome::Completed(_)) => {
                 self.shared.counters.hooks_run.add(1);
                 return HookEnd::Done;
             }
-            Ok(Err(problem)) => problem,
+            Ok(Outcome::Failed(failure)) => {
+                if failure.cause() == FailureCause::Panic {
+                    self.shared.counters.panics.add(1);
+                }
+                failure.text()
+            }
             Err(_) => format!("it took longer than {HOOK_TIMEOUT:?}"),
         };
         if let Some(suppressed) = self.shared.log_limit.pass() {
@@ -183,15 +184,5 @@ impl Hooks {
                 return;
             }
         }
-    }
-}
-
-/// Calls a user's hook, whose panic is a failure.
-async fn call(hook: &Arc<DeadLetterHook>, letter: DeadLetter) -> Result<(), String> {
-    let run = catch(|| hook(letter)).map_err(|panicked| panicked.to_string())?;
-    match std::panic::AssertUnwindSafe(run).catch_unwind().await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("it panicked".to_owned()),
     }
 }

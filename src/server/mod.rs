@@ -1,5 +1,5 @@
 //! The worker: claims tasks, runs their handlers, settles them, and takes back the tasks of servers
-//! that died. One file per component; `server.rs` starts and stops them.
+//! that died. One file per component; `run.rs` starts and stops them.
 
 mod attempt;
 mod builder;
@@ -16,6 +16,7 @@ mod health;
 mod heartbeat;
 mod hooks;
 mod janitor;
+mod leaks;
 mod log_limit;
 mod patience;
 mod phase;

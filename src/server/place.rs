@@ -19,7 +19,7 @@ pub(super) struct Place {
 impl Slot for Place {
     fn progress(&self, note: String) -> BoxFuture<'_, Result<(), ProgressError>> {
         async move {
-            match progress(&self.connections.pool, &self.queue, &self.leased, &note).await {
+            match progress(&self.connections.settle, &self.queue, &self.leased, &note).await {
                 Ok(Settled::Done) => Ok(()),
                 Ok(_) => Err(ProgressError::Ended),
                 Err(error) => Err(ProgressError::Broker(Box::new(error))),

@@ -11,7 +11,7 @@ use crate::broker::{
     Archival, ArchiveReason, BrokerError, By, LostLease, Queue, Retrial, Settled, TickRequest,
     archive, retry, tick,
 };
-use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
+use crate::defaults::RECONNECT_CAP;
 
 /// What a lost lease leaves as the task's error.
 const LEASE_EXPIRED: &str = "lease expired: its server died or lost its connection";
@@ -57,17 +57,19 @@ impl Recoverer {
         round.end()
     }
 
-    /// In bounded steps, until fewer lost leases come back than fit.
+    /// In bounded steps, until one finds nothing to do.
     async fn recover_all(&self, queue: &Queue) -> Result<(), BrokerError> {
-        while self.recover(queue).await? == SCRIPT_TASKS {}
+        while self.recover(queue).await? {}
         Ok(())
     }
 
-    /// One step; answers how many lost leases it saw.
-    async fn recover(&self, queue: &Queue) -> Result<usize, BrokerError> {
+    /// One step; answers whether there may be more to do.
+    async fn recover(&self, queue: &Queue) -> Result<bool, BrokerError> {
         let config = &self.shared.config;
         let request = TickRequest {
-            scan: config.scan,
+            // An outage shorter than a heartbeat loses no lease, but each tick that is only late would
+            // put recovery off.
+            scan: config.scan.max(config.heartbeat / 3),
             grace: config.heartbeat + RECONNECT_CAP + Duration::from_secs(2),
             skew: config.clock_skew,
         };
@@ -117,8 +119,9 @@ impl Recoverer {
             );
         }
         self.shared.counters.recovered.add(recovered);
+        // Not by how many were lost, because broken records, which are gone now, took their places.
         // Another recoverer may have been faster: then this one has nothing more to look for either.
-        Ok(if recovered > 0 { found.lost.len() } else { 0 })
+        Ok(recovered > 0 || !found.malformed.is_empty())
     }
 
     /// A lost lease is a failed try, unless the server says otherwise. The first in a row is repeated at once, because the server and

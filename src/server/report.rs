@@ -1,6 +1,7 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Stats;
+use crate::broker::{LeasedId, Queue};
 
 /// What a server leaves when it has stopped.
 #[derive(Debug, Clone, Default)]
@@ -8,7 +9,8 @@ use super::Stats;
 pub struct Report {
     /// What it did.
     pub stats: Stats,
-    /// Handlers that did not end in time. Their leases run out, and then their tasks run elsewhere.
+    /// Handlers that did not end in time. Their leases run out, and then their tasks run elsewhere;
+    /// those of handlers that had been given up before, at their timeout, have moved on already.
     pub still_running: Vec<StillRunning>,
     /// Runs that ended, but of which Redis could not be told in time. Their tasks run again.
     pub unsettled: usize,
@@ -26,4 +28,15 @@ pub struct StillRunning {
     pub queue: String,
     /// How long it has run.
     pub running_for: Duration,
+}
+
+impl StillRunning {
+    pub(super) fn new(queue: &Queue, leased: &LeasedId, kind: &str, started: Instant) -> Self {
+        Self {
+            id: leased.id.to_string(),
+            kind: kind.to_owned(),
+            queue: queue.name.to_string(),
+            running_for: started.elapsed(),
+        }
+    }
 }

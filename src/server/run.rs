@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +17,7 @@ use super::hooks::Hooks;
 use super::janitor::Janitor;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
+use super::running::Run;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
@@ -63,6 +64,9 @@ pub enum ServerError {
     /// The heartbeat's thread could not be started.
     #[error("the heartbeat's thread could not be started")]
     Heartbeat(#[source] std::io::Error),
+    /// A part of the server panicked. What ran was handed back; start the process anew.
+    #[error("the {0} ended unasked, so the server was stopped: restart it, and report this")]
+    Died(&'static str),
     /// The signal handlers could not be installed.
     #[error("the signal handlers could not be installed")]
     Signals(#[source] std::io::Error),
@@ -85,8 +89,8 @@ impl Server {
     /// SIGTERM or SIGINT hurries it.
     ///
     /// # Errors
-    /// The heartbeat's thread or the signal handlers could not be set up. Once it runs it does not
-    /// fail: it waits for a Redis that is away.
+    /// The heartbeat's thread or the signal handlers could not be set up, or a part of the server
+    /// panicked. A Redis that is away is no error: it is waited for.
     pub async fn run(self) -> Result<Report, ServerError> {
         let signals = Signals::install().map_err(ServerError::Signals)?;
         let shared = self.shared.clone();
@@ -101,14 +105,20 @@ impl Server {
     /// Runs until `stop` is ready or [`ServerHandle::stop`] is called; installs no signal handler.
     ///
     /// # Errors
-    /// The heartbeat's thread could not be started.
+    /// As [`run`](Self::run).
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
-        let parts = Parts::start(self.shared, self.connections)?;
-        tokio::select! {
-            () = stop => {}
-            () = parts.shared.phases.reached(Phase::Stopping) => {}
+        let mut parts = Parts::start(self.shared, self.connections)?;
+        let shared = parts.shared.clone();
+        let died = tokio::select! {
+            () = stop => None,
+            () = shared.phases.reached(Phase::Stopping) => None,
+            component = parts.died() => Some(component),
+        };
+        let report = parts.stop().await;
+        match died {
+            None => Ok(report),
+            Some(component) => Err(ServerError::Died(component)),
         }
-        Ok(parts.stop().await)
     }
 }
 
@@ -133,19 +143,20 @@ struct Parts {
     hooks: JoinSet<()>,
     stop_hooks: CancellationToken,
     stop_heartbeat: CancellationToken,
-    heartbeat_ended: oneshot::Receiver<()>,
+    heartbeat_ended: CancellationToken,
 }
 
 impl Parts {
     fn start(shared: Arc<Shared>, connections: Arc<Connections>) -> Result<Self, ServerError> {
-        let stop_heartbeat = CancellationToken::new();
-        let (ended, heartbeat_ended) = oneshot::channel();
+        let (stop_heartbeat, seen) = (CancellationToken::new(), CancellationToken::new());
+        let heartbeat_ended = CancellationToken::new();
         Heartbeat {
             shared: shared.clone(),
             connections: connections.clone(),
+            begun: seen.clone(),
             stop: stop_heartbeat.clone(),
         }
-        .start(ended)
+        .start(heartbeat_ended.clone().drop_guard())
         .map_err(ServerError::Heartbeat)?;
 
         // What ended and is not settled is bounded by this and the slots.
@@ -173,7 +184,7 @@ impl Parts {
         parts.settler.spawn(settler.run());
         parts
             .claimer
-            .spawn(Claimer::new(shared.clone(), connections.clone(), executor).run());
+            .spawn(Claimer::new(shared.clone(), connections.clone(), executor, seen).run());
         let forwarder = Forwarder {
             shared: shared.clone(),
             connections: connections.clone(),
@@ -197,6 +208,24 @@ impl Parts {
         parts.hooks.spawn(hooks.run());
         parts.others.spawn(show_that_the_runtime_runs(shared));
         Ok(parts)
+    }
+
+    /// Waits until a component has ended that nobody asked to: it panicked.
+    async fn died(&mut self) -> &'static str {
+        let quiet = self.shared.phases.reached(Phase::Quiet);
+        let claimer = async {
+            tokio::select! {
+                biased;
+                () = quiet => std::future::pending().await,
+                _ = self.claimer.join_next() => {}
+            }
+        };
+        tokio::select! {
+            () = claimer => "claimer",
+            _ = self.settler.join_next() => "settler",
+            _ = self.others.join_next() => "forwarder, recoverer or janitor",
+            () = self.heartbeat_ended.cancelled() => "heartbeat",
+        }
     }
 
     /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last.
@@ -229,7 +258,7 @@ impl Parts {
         self.others.shutdown().await;
         self.stop_heartbeat.cancel();
         // Its last words have a limit of their own.
-        let _ = tokio::time::timeout(LAST_SETTLES, &mut self.heartbeat_ended).await;
+        let _ = tokio::time::timeout(LAST_SETTLES, self.heartbeat_ended.cancelled()).await;
         self.report()
     }
 
@@ -238,18 +267,25 @@ impl Parts {
             stats: self.shared.counters.read(),
             ..Report::default()
         };
-        for run in self.shared.running.list() {
-            if run.settling {
-                report.unsettled += 1;
-            } else {
-                report.still_running.push(StillRunning {
-                    id: run.leased.id.to_string(),
-                    kind: run.kind.to_string(),
-                    queue: run.queue.name.to_string(),
-                    running_for: run.started.elapsed(),
-                });
-            }
-        }
+        let (settling, running): (Vec<_>, Vec<_>) = self
+            .shared
+            .running
+            .list()
+            .into_iter()
+            .partition(|run| run.settling);
+        report.unsettled = settling.len();
+        let mut leaks = self.shared.leaks.list();
+        leaks.retain(|leak| {
+            let same = |run: &Run| run.queue == leak.queue && run.leased == leak.leased;
+            !running.iter().any(same)
+        });
+        let running = running
+            .iter()
+            .map(|run| StillRunning::new(&run.queue, &run.leased, &run.kind, run.started));
+        let leaked = leaks
+            .iter()
+            .map(|leak| StillRunning::new(&leak.queue, &leak.leased, &leak.kind, leak.started));
+        report.still_running = running.chain(leaked).collect();
         tracing::info!(
             server.id = &*self.shared.id,
             completed = report.stats.completed,

@@ -27,7 +27,8 @@ pub(super) struct Run {
     pub(super) leased: LeasedId,
     pub(super) kind: Arc<str>,
     pub(super) cancellation: Cancellation,
-    /// After this its lease is no longer extended: the handler ignored its timeout.
+    /// After this its lease is no longer extended, unless it is being settled: the handler ignored its
+    /// timeout.
     pub(super) extend_until: Option<Instant>,
     pub(super) started: Instant,
     /// The handler has ended; what is left is to tell Redis.
@@ -96,7 +97,7 @@ impl Running {
         let now = Instant::now();
         let mut by_queue: HashMap<Queue, Vec<_>> = HashMap::new();
         for (number, run) in &self.tasks().by_number {
-            if run.extend_until.is_none_or(|until| until > now) {
+            if run.settling || run.extend_until.is_none_or(|until| until > now) {
                 by_queue
                     .entry(run.queue.clone())
                     .or_default()

@@ -31,6 +31,11 @@ pub(super) trait Ending: Clone {
     /// Where tasks that ended so are counted.
     fn counter(counters: &Counters) -> &Counter;
 
+    /// About how many bytes it adds to a script call, where that may be many.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Whether its dead-letter hook may be owed now.
     const MAY_OWE_HOOK: bool = false;
 
@@ -49,6 +54,10 @@ impl Ending for Completion {
 
     fn counter(counters: &Counters) -> &Counter {
         &counters.completed
+    }
+
+    fn bytes(&self) -> usize {
+        self.result.as_ref().map_or(0, Vec::len)
     }
 
     async fn send(link: &Link, queue: &Queue, tasks: &[Self]) -> Result<Vec<Settled>, BrokerError> {

@@ -14,7 +14,7 @@ use super::shared::Shared;
 use crate::broker::{
     Archival, BrokerError, Completion, Deferral, Fault, Link, Queue, Releasal, Retrial, Settled,
 };
-use crate::defaults::SCRIPT_TASKS;
+use crate::defaults::{SCRIPT_BYTES, SCRIPT_TASKS};
 
 /// How often a settlement that Redis refuses for good is tried, before its lease is left to run out.
 const REFUSALS: u32 = 5;
@@ -80,6 +80,32 @@ impl<T> Batch<T> {
     }
 }
 
+impl<T: Ending> Batch<T> {
+    /// Cut so that one script call carries no more bytes than it may.
+    fn parts(self) -> Vec<Self> {
+        if self.tasks.iter().map(T::bytes).sum::<usize>() <= SCRIPT_BYTES {
+            return vec![self];
+        }
+        let (mut parts, mut bytes) = (Vec::<Self>::new(), 0);
+        for (run, task) in self.runs.into_iter().zip(self.tasks) {
+            let more = task.bytes();
+            match parts.last_mut() {
+                Some(part) if bytes + more <= SCRIPT_BYTES => {
+                    bytes += more;
+                    part.push(run, task);
+                }
+                _ => {
+                    let mut part = Self::default();
+                    bytes = more;
+                    part.push(run, task);
+                    parts.push(part);
+                }
+            }
+        }
+        parts
+    }
+}
+
 fn group(settlements: impl Iterator<Item = Settlement>) -> HashMap<Queue, Group> {
     let mut groups: HashMap<Queue, Group> = HashMap::new();
     for Settlement { run, queue, end } in settlements {
@@ -107,13 +133,21 @@ impl Group {
     }
 }
 
+async fn settle<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, batch: Batch<T>) {
+    for part in batch.parts() {
+        settle_part(shared, link, queue, part).await;
+    }
+}
+
 /// Sends one batch until it is answered; when Redis refuses it, one by one, because one of its tasks
 /// may spoil it for the others.
-async fn settle<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, batch: Batch<T>) {
+async fn settle_part<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, batch: Batch<T>) {
     if batch.tasks.is_empty() || send(shared, link, queue, &batch, 1).await.is_ok() {
         return;
     }
-    for (run, task) in batch.runs.into_iter().zip(batch.tasks) {
+    let singles = batch.runs.into_iter().zip(batch.tasks);
+    // All at once: where Redis refuses every one, the other queues' settlements wait for this.
+    join_all(singles.map(|(run, task)| async move {
         let single = Batch {
             runs: vec![run],
             tasks: vec![task],
@@ -121,7 +155,8 @@ async fn settle<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, batch: B
         if let Err(error) = send(shared, link, queue, &single, REFUSALS).await {
             give_up(shared, queue, &single, &error);
         }
-    }
+    }))
+    .await;
 }
 
 /// Sends a batch until Redis answers for it, or has refused it for good `refusals` times.
@@ -194,12 +229,15 @@ fn answered<T: Ending>(
 fn give_up<T: Ending>(shared: &Shared, queue: &Queue, batch: &Batch<T>, error: &BrokerError) {
     shared.running.remove(batch.runs.iter().copied());
     for task in &batch.tasks {
-        tracing::error!(
-            task.id = &*task.task().id,
-            queue = &*queue.name,
-            error = error as &dyn std::error::Error,
-            "Redis refuses to settle the task; its lease will run out"
-        );
+        if let Some(suppressed) = shared.log_limit.pass() {
+            tracing::error!(
+                task.id = &*task.task().id,
+                queue = &*queue.name,
+                error = error as &dyn std::error::Error,
+                suppressed,
+                "Redis refuses to settle the task; its lease will run out"
+            );
+        }
         refused(shared, queue, task);
     }
 }

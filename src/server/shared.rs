@@ -8,6 +8,7 @@ use super::config::Config;
 use super::forwarder::DueTimes;
 use super::health::Vitals;
 use super::hooks::HooksOwed;
+use super::leaks::Leaks;
 use super::log_limit::LogLimit;
 use super::phase::{Phase, Phases};
 use super::queues::Queues;
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     /// Free places for handlers.
     pub(super) slots: Arc<Semaphore>,
     pub(super) running: Running,
+    pub(super) leaks: Leaks,
     pub(super) due: DueTimes,
     pub(super) hooks_owed: HooksOwed,
     pub(super) counters: Counters,

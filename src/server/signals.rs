@@ -20,7 +20,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             // TSTP, as asynq and Sidekiq have it: claim nothing more.
-            stop_reading: signal(SignalKind::from_raw(20))?,
+            stop_reading: signal(SignalKind::from_raw(libc::SIGTSTP))?,
         })
     }
 

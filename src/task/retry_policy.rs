@@ -89,7 +89,8 @@ impl RetryPolicy {
         self
     }
 
-    /// The delay after a failure, when `retried` tries have failed before.
+    /// The delay after a failure, when `retried` tries have failed before: at most 100 years, and
+    /// without a jitter that is not between 0 and 1.
     pub fn delay(&self, retried: u32) -> Duration {
         let delay = match &self.shape {
             Shape::Fixed(delay) => *delay,
@@ -104,8 +105,14 @@ impl RetryPolicy {
                 delays.get(place).copied().unwrap_or_default()
             }
         };
-        let jitter = rand::random_range(-1.0..=1.0) * self.jitter;
-        delay.min(self.cap).mul_f64(1.0 + jitter)
+        // A policy that no enqueue would take can be asked, too.
+        let part = if (0.0..=1.0).contains(&self.jitter) {
+            self.jitter
+        } else {
+            0.0
+        };
+        let jitter = rand::random_range(-1.0..=1.0) * part;
+        delay.min(self.cap).min(FAR).mul_f64(1.0 + jitter).min(FAR)
     }
 
     fn new(shape: Shape) -> Self {
@@ -216,6 +223,15 @@ mod tests {
                 / 2,
             0
         );
+    }
+
+    #[test]
+    fn a_policy_that_no_enqueue_would_take_has_a_delay() {
+        let longest = RetryPolicy::fixed(Duration::MAX).cap(Duration::MAX);
+        assert!(longest.jitter(1.0).delay(0) <= FAR);
+        for jitter in [-5.0, 5.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(RetryPolicy::fixed(S(5)).jitter(jitter).delay(0), S(5));
+        }
     }
 
     #[test]

@@ -59,6 +59,24 @@ impl Stage {
         }
     }
 
+    /// What a child process needs to stand on the same stage.
+    pub fn environment(&self) -> [(&'static str, &str); 2] {
+        [("REDIS", &self.url), ("PREFIX", &self.prefix)]
+    }
+
+    /// In a child process.
+    pub async fn from_environment() -> Self {
+        let get = |name| std::env::var(name).expect("the parent has set it");
+        let url = get("REDIS");
+        let client = redis::Client::open(&*url).expect("the URL is valid");
+        let redis = client.get_multiplexed_async_connection().await;
+        Self {
+            url,
+            prefix: get("PREFIX"),
+            redis: redis.expect("the parent's Redis is there"),
+        }
+    }
+
     /// Clients and servers made from now on reach Redis there; the test's own looks stay direct.
     pub fn behind(mut self, url: String) -> Self {
         self.url = url;

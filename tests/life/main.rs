@@ -3,8 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cancel;
 mod deadlines;
 mod fixture;
+mod hooks;
 mod janitor;
 mod options;
 mod puppet;

@@ -1,6 +1,7 @@
 //! Leases and records that do not fit each other, or cannot be read: the others go on.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use redis::AsyncCommands;
 use windlass::Event;
@@ -216,13 +217,18 @@ async fn a_record_without_a_lease_and_in_no_state_is_taken_back_once() {
     assert_eq!(site.stat("adopted").await, 1);
 }
 
-/// As when somebody deletes the set of active tasks: whoever runs them goes on.
+/// As when somebody deletes the set of active tasks: whoever runs them goes on. A lease of 3 s, so
+/// that lost leases are looked for more often than leases are extended.
 #[tokio::test]
 async fn a_leased_task_that_is_in_no_state_stays_with_its_live_server() {
+    let settings = Settings {
+        lease: Duration::from_secs(3),
+        ..Settings::default()
+    };
     let site = Site::new("active-deleted").await;
-    let rescuer = site.rescuer(Settings::default()).await;
+    let rescuer = site.rescuer(settings).await;
     let props = site.props();
-    let holder = site.holder(Settings::default(), &props).await;
+    let holder = site.holder(settings, &props).await;
     site.enqueue_many([Act::Wait; 3]).await;
     props.journal.wait_for(What::Started, 3, LIMIT).await;
     let deleted: u32 = site.redis.clone().del(site.key("active")).await.unwrap();

@@ -103,3 +103,24 @@ async fn an_async_handler_that_ignores_its_timeout_is_dropped_after_the_cancel_g
     let stats = server.stop().await.stats;
     assert_eq!((stats.retried, stats.leaked), (1, 0), "{stats:?}");
 }
+
+#[tokio::test]
+async fn the_report_of_a_shutdown_names_a_handler_that_was_given_up_before() {
+    let site = Site::new("leak-report").await;
+    let props = site.props();
+    let server = site.server(settings(), &props).await;
+    let id = site.enqueue(NewTask::from(Block).timeout(ms(300))).await;
+    site.wait_for_state(&id, "retry").await;
+    let report = server.stop().await;
+    let [still] = &report.still_running[..] else {
+        panic!("one handler still runs: {report:?}");
+    };
+    assert_eq!((&still.id, &*still.kind), (&id, "block"));
+    assert!(still.running_for >= ms(600), "{still:?}");
+    assert_eq!(
+        (report.stats.leaked, report.unsettled),
+        (1, 0),
+        "{report:?}"
+    );
+    props.gate.open();
+}

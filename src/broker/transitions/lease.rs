@@ -32,7 +32,7 @@ impl fmt::Debug for LeaseHolder {
 }
 
 /// One task under one lease.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeasedId {
     pub(crate) id: Arc<str>,
     pub(crate) holder: LeaseHolder,

@@ -1,0 +1,8 @@
+//! What is written down agrees with what is built: the list of shared behaviour, the defaults, the
+//! scripts. Needs no Redis.
+
+mod checklist;
+mod defaults;
+mod files;
+mod scripts;
+mod table;

@@ -1,0 +1,233 @@
+//! What an operator is told, for each wish and each state.
+
+use redis::AsyncCommands;
+use windlass::{CancelMode, InspectError, Inspector, Operated, PayloadError, RawTask};
+
+use crate::fixture::{HOUR, Stage, task};
+use crate::puppet::{Call, puppet};
+
+const STATES: [&str; 7] = [
+    "unknown",
+    "pending",
+    "scheduled",
+    "retry",
+    "active",
+    "archived",
+    "completed",
+];
+
+/// One task in each state, with the state's name as its id; and the one that runs.
+async fn in_every_state(stage: &Stage) -> (crate::fixture::Running, Call) {
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let server = stage.serve(router).await;
+    for state in ["completed", "archived", "retry", "scheduled", "active"] {
+        let enqueue = client.enqueue(task("x")).id(state).retention(HOUR);
+        if state == "scheduled" {
+            enqueue.delay(HOUR).await.unwrap();
+            continue;
+        }
+        enqueue.await.unwrap();
+        let call = calls.next().await;
+        match state {
+            "completed" => call.complete(),
+            "archived" => call.skip(),
+            "retry" => call.retry_after(HOUR),
+            _ => {
+                let _: () = stage
+                    .redis()
+                    .hset(stage.key("meta"), "paused", 1)
+                    .await
+                    .unwrap();
+                client.enqueue(task("x")).id("pending").await.unwrap();
+                return (server, call);
+            }
+        }
+        stage.wait_for_state(state, state).await;
+    }
+    unreachable!()
+}
+
+/// Does it to the task in each state; answers by state what it was told, and where the task then is.
+async fn each<'a>(
+    stage: &Stage,
+    wish: impl AsyncFn(Inspector, &'static str) -> Result<Operated, InspectError>,
+) -> Vec<(&'static str, Operated, &'static str)> {
+    let (server, call) = in_every_state(stage).await;
+    let mut answers = Vec::new();
+    for state in STATES {
+        let answer = wish(stage.inspector().await, state).await.unwrap();
+        answers.push((state, answer, stage.state(state).await));
+    }
+    call.complete();
+    server.stop().await;
+    stage.audit().await;
+    answers
+}
+
+fn requested(answers: &[(&str, Operated, &str)]) -> Operated {
+    let active = answers.iter().find(|(state, ..)| *state == "active");
+    let (_, answer, _) = active.expect("every state is there");
+    assert!(matches!(answer, Operated::Requested { .. }), "{answer:?}");
+    answer.clone()
+}
+
+use Operated::{Active, Already, Completed, Done, NotFound};
+
+#[tokio::test]
+async fn run() {
+    let stage = Stage::new("run").await;
+    let answers = each(&stage, async |inspector, id| {
+        inspector.run("default", id).await
+    })
+    .await;
+    let wanted = [
+        ("unknown", NotFound, "gone"),
+        ("pending", Already, "pending"),
+        ("scheduled", Done, "pending"),
+        ("retry", Done, "pending"),
+        ("active", Active, "active"),
+        ("archived", Done, "pending"),
+        ("completed", Completed, "completed"),
+    ];
+    assert_eq!(answers, wanted);
+    // From the archive it starts anew.
+    let record = stage.record("archived").await;
+    assert_eq!((record.get("reason"), record.get("retried")), (None, None));
+}
+
+#[tokio::test]
+async fn archive() {
+    let stage = Stage::new("archive").await;
+    let archive = async |inspector: Inspector, id| inspector.archive("default", id).await;
+    let answers = each(&stage, archive).await;
+    let wanted = [
+        ("unknown", NotFound, "gone"),
+        ("pending", Done, "archived"),
+        ("scheduled", Done, "archived"),
+        ("retry", Done, "archived"),
+        ("active", requested(&answers), "active"),
+        ("archived", Already, "archived"),
+        ("completed", Completed, "completed"),
+    ];
+    assert_eq!(answers, wanted);
+    for id in ["pending", "scheduled", "retry"] {
+        assert_eq!(stage.record(id).await["reason"], "operator");
+    }
+    assert_eq!(stage.record("archived").await["reason"], "skipped");
+}
+
+#[tokio::test]
+async fn delete() {
+    let stage = Stage::new("delete").await;
+    let delete = async |inspector: Inspector, id| inspector.delete("default", id).await;
+    let answers = each(&stage, delete).await;
+    let wanted = [
+        ("unknown", NotFound, "gone"),
+        ("pending", Done, "gone"),
+        ("scheduled", Done, "gone"),
+        ("retry", Done, "gone"),
+        ("active", requested(&answers), "active"),
+        ("archived", Done, "gone"),
+        ("completed", Done, "gone"),
+    ];
+    assert_eq!(answers, wanted);
+    // The one that ran was completed by its handler, which keeps its result.
+    assert_eq!(stage.keys("t:").await, [stage.record_key("active")]);
+}
+
+#[tokio::test]
+async fn edit() {
+    let stage = Stage::new("edit").await;
+    let edit = async |inspector: Inspector, id| inspector.edit("default", id, task("new")).await;
+    let answers = each(&stage, edit).await;
+    let wanted = [
+        ("unknown", NotFound, "gone"),
+        ("pending", Done, "pending"),
+        ("scheduled", Done, "scheduled"),
+        ("retry", Done, "retry"),
+        ("active", Active, "active"),
+        ("archived", Done, "archived"),
+        ("completed", Completed, "completed"),
+    ];
+    assert_eq!(answers, wanted);
+    for (id, answer, _) in wanted {
+        if id != "unknown" {
+            let payload = &stage.record(id).await["payload"];
+            assert_eq!(payload, if answer == Done { "new" } else { "x" }, "{id}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn cancel() {
+    let stage = Stage::new("cancel").await;
+    let cancel = async |inspector: Inspector, id| {
+        let mode = CancelMode::Decide;
+        inspector.cancel("default", id, mode).await
+    };
+    let answers = each(&stage, cancel).await;
+    let wanted = [
+        ("unknown", NotFound, "gone"),
+        ("pending", Done, "archived"),
+        ("scheduled", Done, "archived"),
+        ("retry", Done, "archived"),
+        ("active", requested(&answers), "active"),
+        ("archived", Already, "archived"),
+        ("completed", Completed, "completed"),
+    ];
+    assert_eq!(answers, wanted);
+}
+
+#[tokio::test]
+async fn look() {
+    let stage = Stage::new("look").await;
+    let (server, call) = in_every_state(&stage).await;
+    for state in STATES {
+        let task = stage.look(state).await;
+        assert_eq!(task.is_some(), state != "unknown", "{state}");
+        if let Some(task) = task {
+            assert_eq!(task.state.as_str(), state);
+            assert_eq!(
+                (&*task.id, &*task.kind, &*task.queue),
+                (state, "kind", "default")
+            );
+            assert_eq!(task.payload, b"x");
+            assert_eq!(task.server.is_some(), state == "active");
+        }
+    }
+    call.complete();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused() {
+    let stage = Stage::new("refused").await;
+    let inspector = stage.inspector().await;
+    for (queue, id) in [("a:b", "id"), ("default", "{id}"), ("default", "")] {
+        let refused = inspector.cancel(queue, id, CancelMode::Decide).await;
+        assert!(
+            matches!(refused, Err(InspectError::Name(_))),
+            "{queue} {id}"
+        );
+    }
+    let client = stage.client().await;
+    client
+        .enqueue(task("x"))
+        .id("it")
+        .delay(HOUR)
+        .await
+        .unwrap();
+    let large = RawTask::new("kind", vec![0; 1024 * 1024 + 1]);
+    let refused = inspector.edit("default", "it", large).await;
+    assert!(matches!(
+        refused,
+        Err(InspectError::Payload(PayloadError::TooLarge { .. }))
+    ));
+    assert!(
+        Inspector::connect_with_prefix(stage.url(), "a:b")
+            .await
+            .is_err()
+    );
+    assert_eq!(stage.record("it").await["payload"], "x");
+}

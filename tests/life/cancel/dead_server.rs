@@ -1,0 +1,127 @@
+//! A task whose server is dead is taken over.
+
+use std::time::Duration;
+
+use windlass::{CancelMode, Operated};
+
+use crate::fixture::{HOUR, LIMIT, Stage, task};
+use crate::puppet::puppet;
+use crate::support::{child, eventually};
+
+#[test]
+#[ignore = "runs in a child process of other tests"]
+fn holds_its_tasks() {
+    if !child::end_with_parent() {
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let stage = Stage::from_environment().await;
+        let router = windlass::Router::new().raw("kind", |_: windlass::RawTask| {
+            std::future::pending::<Result<(), String>>()
+        });
+        let server = stage.server().build(router).await.unwrap();
+        let _ = server.run_until(std::future::pending()).await;
+    });
+}
+
+#[tokio::test]
+async fn a_task_whose_server_was_killed_is_taken_over_long_before_its_lease_ends() {
+    let stage = Stage::new("killed").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    for id in ["decide", "archive", "delete", "by operator"] {
+        let enqueue = client.enqueue(task("x")).id(id);
+        enqueue.deadline(stage.in_future(HOUR).await).await.unwrap();
+    }
+    let environment = stage.environment();
+    let worker = child::spawn("cancel::dead_server::holds_its_tasks", &environment);
+    stage.wait_for_count("active", 4).await;
+    worker.signal("KILL");
+    drop(worker);
+
+    // As soon as its record has run out, after three heartbeats; its leases last for 30 s.
+    eventually("it counts as dead", LIMIT, async || {
+        let keys: Vec<String> =
+            redis::AsyncCommands::keys(&mut stage.redis(), format!("{}:server:*", stage.prefix))
+                .await
+                .unwrap();
+        keys.is_empty().then_some(())
+    })
+    .await;
+    for (id, mode) in [
+        ("decide", CancelMode::Decide),
+        ("archive", CancelMode::Archive),
+        ("delete", CancelMode::Delete),
+    ] {
+        let answer = inspector.cancel("default", id, mode).await.unwrap();
+        assert_eq!(answer, Operated::Done, "{id}");
+    }
+    let answer = inspector.archive("default", "by operator").await.unwrap();
+    assert_eq!(answer, Operated::Done);
+    assert_eq!(
+        stage.ids("archived").await,
+        ["decide", "archive", "by operator"]
+    );
+    for (id, reason) in [("decide", "cancelled"), ("by operator", "operator")] {
+        let record = stage.record(id).await;
+        assert_eq!((&*record["reason"], record.get("cancel")), (reason, None));
+    }
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_late_word_of_a_server_that_was_taken_for_dead_changes_nothing() {
+    let stage = Stage::new("taken-for-dead").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (router, mut calls) = puppet();
+    let settings = stage.server().heartbeat(Duration::from_secs(10));
+    let server = stage.serve_with(settings, router).await;
+    client.enqueue(task("x")).id("it").await.unwrap();
+    let call = calls.next().await;
+    let key = format!("{}:server:{}", stage.prefix, call.context.server_id());
+    let _: () = redis::AsyncCommands::del(&mut stage.redis(), key)
+        .await
+        .unwrap();
+    let answer = inspector
+        .cancel("default", "it", CancelMode::Archive)
+        .await
+        .unwrap();
+    assert_eq!(answer, Operated::Done);
+    let before = stage.record("it").await;
+    call.complete();
+    let report = server.stop().await;
+    assert_eq!(
+        (report.stats.completed, report.stats.settles_refused),
+        (0, 1)
+    );
+    assert_eq!(stage.record("it").await, before);
+    assert_eq!(stage.ids("archived").await, ["it"]);
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn nothing_is_taken_over_right_after_an_outage() {
+    let stage = Stage::new("grace").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    client
+        .enqueue(task("x"))
+        .id("it")
+        .delay(HOUR)
+        .await
+        .unwrap();
+    stage.lose("it").await;
+    let until = stage.now().await + 1000;
+    let meta = stage.key("meta");
+    let _: () = redis::AsyncCommands::hset(&mut stage.redis(), meta, "grace_until", until)
+        .await
+        .unwrap();
+    let archive = async || inspector.archive("default", "it").await.unwrap();
+    assert!(matches!(archive().await, Operated::Requested { .. }));
+    assert_eq!(stage.state("it").await, "active");
+    stage.wait_until(until).await;
+    assert_eq!(archive().await, Operated::Done);
+    assert_eq!(stage.record("it").await["reason"], "operator");
+}

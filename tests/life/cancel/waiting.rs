@@ -1,0 +1,93 @@
+//! A task that waits is ended at once.
+
+use redis::AsyncCommands;
+use windlass::{CancelMode, Operated};
+
+use crate::fixture::{HOUR, Stage, task};
+use crate::puppet::puppet;
+
+const MODES: [CancelMode; 3] = [CancelMode::Decide, CancelMode::Archive, CancelMode::Delete];
+
+#[tokio::test]
+async fn a_waiting_task_is_ended_at_once_in_every_state() {
+    let stage = Stage::new("waiting").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (router, mut calls) = puppet();
+    let server = stage.serve(router).await;
+    for mode in MODES {
+        for state in ["scheduled", "retry", "pending"] {
+            let enqueue = client.enqueue(task("x")).id("it");
+            let enqueue = enqueue.deadline(stage.in_future(HOUR).await);
+            match state {
+                "retry" => {
+                    enqueue.await.unwrap();
+                    calls.next().await.retry_after(HOUR / 2);
+                }
+                "pending" => {
+                    let _: () = stage
+                        .redis()
+                        .hset(stage.key("meta"), "paused", 1)
+                        .await
+                        .unwrap();
+                    enqueue.await.unwrap();
+                }
+                _ => drop(enqueue.delay(HOUR).await.unwrap()),
+            }
+            stage.wait_for_state("it", state).await;
+            let answer = inspector.cancel("default", "it", mode).await.unwrap();
+            assert_eq!(answer, Operated::Done, "{mode:?} {state}");
+            let ended = stage.state("it").await;
+            if mode == CancelMode::Delete {
+                assert_eq!(ended, "gone", "{state}");
+            } else {
+                assert_eq!(ended, "archived", "{state}");
+                assert_eq!(stage.record("it").await["reason"], "cancelled");
+                inspector.delete("default", "it").await.unwrap();
+            }
+            assert_eq!(stage.count("deadlines").await, 0);
+            stage.audit().await;
+        }
+        let _: () = stage
+            .redis()
+            .hdel(stage.key("meta"), "paused")
+            .await
+            .unwrap();
+    }
+    // Nothing of them runs later.
+    client.enqueue(task("last")).await.unwrap();
+    let call = calls.next().await;
+    assert_eq!(call.payload(), "last");
+    call.complete();
+    assert!(calls.is_empty());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancel_that_races_the_claim_ends_the_task_all_the_same() {
+    let stage = Stage::new("race").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (router, mut calls) = puppet();
+    let server = stage.serve(router).await;
+    let heeds = tokio::spawn(async move {
+        loop {
+            let call = calls.next().await;
+            call.context.cancelled().await;
+            call.fail("cut short");
+        }
+    });
+    for n in 0..200 {
+        let id = n.to_string();
+        client.enqueue(task("x")).id(&id).await.unwrap();
+        let cancel = inspector.cancel("default", &id, CancelMode::Archive);
+        let answer = cancel.await.unwrap();
+        let told = matches!(answer, Operated::Done | Operated::Requested { .. });
+        assert!(told, "{answer:?}");
+    }
+    stage.wait_for_count("archived", 200).await;
+    assert_eq!(stage.total("archived_cancelled").await, 200);
+    heeds.abort();
+    server.handle.stop();
+    stage.audit().await;
+}

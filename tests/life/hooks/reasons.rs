@@ -1,0 +1,118 @@
+//! Each way to die is told, with its reason.
+
+use std::time::UNIX_EPOCH;
+
+use redis::AsyncCommands;
+use serde::{Deserialize, Serialize};
+use windlass::{CancelMode, RawTask, Router, Task};
+
+use super::{hooked, until_none_is_owed};
+use crate::fixture::{HOUR, Stage, task};
+use crate::puppet::puppet;
+
+#[tokio::test]
+async fn every_reason_reaches_the_hook() {
+    let stage = Stage::new("reasons").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (router, mut calls) = puppet();
+    let (router, mut letters) = hooked(router, "kind");
+    let server = stage.serve(router).await;
+    for (reason, error, retried) in [
+        ("skipped", "skipped", 0),
+        ("retries_exhausted", "the last try", 1),
+        ("deadline_passed", "", 0),
+        ("lease_expired", "lease expired", 0),
+        ("cancelled", "", 0),
+    ] {
+        let mut enqueue = client.enqueue(task(reason)).id(reason).max_retry(1);
+        if reason == "deadline_passed" {
+            enqueue = enqueue.deadline(UNIX_EPOCH);
+        }
+        if ["lease_expired", "cancelled"].contains(&reason) {
+            enqueue = enqueue.delay(HOUR);
+        }
+        let before = stage.now().await;
+        enqueue.await.unwrap();
+        match reason {
+            "skipped" => calls.next().await.skip(),
+            "retries_exhausted" => {
+                calls.next().await.retry_after(Default::default());
+                calls.next().await.fail("the last try");
+            }
+            "lease_expired" => {
+                let record = stage.record_key(reason);
+                let _: () = stage.redis().hset(record, "lost", 2).await.unwrap();
+                stage.lose(reason).await;
+            }
+            "cancelled" => {
+                let cancel = inspector.cancel("default", reason, CancelMode::Decide);
+                cancel.await.unwrap();
+            }
+            _ => {}
+        }
+        let run = letters.next().await;
+        let letter = &run.letter;
+        assert_eq!((&*letter.id, &*letter.reason), (reason, reason));
+        assert_eq!((&*letter.kind, &*letter.queue), ("kind", "default"));
+        assert_eq!(
+            (&*letter.payload, letter.retried),
+            (reason.as_bytes(), retried)
+        );
+        assert!(letter.error.starts_with(error), "{letter:?}");
+        let died = letter
+            .died_at
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_millis();
+        assert_eq!(
+            died,
+            u128::from(stage.score("archived", reason).await.unwrap())
+        );
+        assert!(died >= u128::from(before));
+        assert_eq!(stage.ids("hooks").await, [reason], "owed while it runs");
+        run.done();
+        until_none_is_owed(&stage).await;
+        assert_eq!(stage.state(reason).await, "archived");
+    }
+    assert_eq!(stage.total("hooks_run").await, 5);
+    assert_eq!(server.stop().await.stats.hooks_run, 5);
+    assert!(letters.is_empty());
+    stage.audit().await;
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+struct Export {
+    rows: u64,
+}
+
+impl Task for Export {
+    const KIND: &'static str = "export";
+}
+
+#[tokio::test]
+async fn what_cannot_be_decoded_reaches_the_hook_as_it_is() {
+    let stage = Stage::new("undecodable").await;
+    let client = stage.client().await;
+    let router = Router::new().task(async |_: Export| Err::<(), _>("never"));
+    let (router, mut letters) = hooked(router, "export");
+    let server = stage.serve(router).await;
+    client
+        .enqueue(RawTask::new("export", [0xc1, 0]))
+        .await
+        .unwrap();
+    let run = letters.next().await;
+    assert_eq!(run.letter.reason, "undecodable");
+    assert_eq!(run.letter.payload, [0xc1, 0]);
+    assert!(run.letter.task::<Export>().is_err());
+    run.done();
+
+    // A hook can have the task in its own type.
+    let rows = (1 << 53) + 1;
+    client.enqueue(Export { rows }).max_retry(0).await.unwrap();
+    let run = letters.next().await;
+    assert_eq!(run.letter.task::<Export>().unwrap(), Export { rows });
+    run.done();
+    until_none_is_owed(&stage).await;
+    server.stop().await;
+}

@@ -1,0 +1,72 @@
+//! A server that stops waits for no hook, and gives back what it cuts off.
+
+use std::time::{Duration, Instant};
+
+use super::{Letters, hooked, until_none_is_owed};
+use crate::fixture::{Running, Stage, task};
+use crate::puppet::puppet;
+
+async fn with_hanging_hooks(stage: &Stage, hooks: usize) -> (Running, Letters) {
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let (router, letters) = hooked(router, "kind");
+    let server = stage.serve(router).await;
+    for _ in 0..hooks {
+        client.enqueue(task("x")).await.unwrap();
+        calls.next().await.skip();
+    }
+    let wanted = hooks.min(8);
+    crate::support::eventually("they hang", crate::fixture::LIMIT, async || {
+        (letters.len() == wanted).then_some(())
+    })
+    .await;
+    (server, letters)
+}
+
+async fn time_to_stop(server: Running) -> Duration {
+    let began = Instant::now();
+    server.stop().await;
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn hooks_that_hang_delay_a_shutdown_by_at_most_300_ms() {
+    // The best of each, because this machine may have something else to do.
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..5 {
+        for (best, hooks) in best.iter_mut().zip([0, 8]) {
+            let stage = Stage::new("delay").await;
+            let (server, _letters) = with_hanging_hooks(&stage, hooks).await;
+            *best = time_to_stop(server).await.min(*best);
+        }
+    }
+    let [without, with] = best;
+    println!("shutdown: {without:?} without hooks, {with:?} with 8 that hang");
+    assert!(
+        with < without + Duration::from_millis(300),
+        "{without:?} {with:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_cut_off_is_owed_at_once() {
+    let stage = Stage::new("given-back").await;
+    let (server, letters) = with_hanging_hooks(&stage, 20).await;
+    server.stop().await;
+    let now = stage.now().await;
+    let owed = stage.scores("hooks").await;
+    assert_eq!(owed.len(), 20);
+    for (id, not_before) in owed {
+        assert!(not_before as u64 <= now, "{id} is held until {not_before}");
+    }
+    assert_eq!(stage.total("hooks_run").await, 0);
+    drop(letters);
+    let (router, mut letters) = hooked(puppet().0, "kind");
+    let server = stage.serve(router).await;
+    for _ in 0..20 {
+        letters.next().await.done();
+    }
+    until_none_is_owed(&stage).await;
+    assert_eq!(server.stop().await.stats.hooks_run, 20);
+    stage.audit().await;
+}
