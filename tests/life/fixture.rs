@@ -77,12 +77,6 @@ impl Stage {
         }
     }
 
-    /// Clients and servers made from now on reach Redis there; the test's own looks stay direct.
-    pub fn behind(mut self, url: String) -> Self {
-        self.url = url;
-        self
-    }
-
     /// After a restart of Redis.
     pub async fn reconnect(&mut self, redis: &RedisServer) {
         self.redis = redis.connection().await;

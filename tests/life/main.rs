@@ -4,12 +4,16 @@
 mod support;
 
 mod cancel;
+mod counters;
 mod deadlines;
 mod fixture;
 mod hooks;
 mod janitor;
+mod load;
 mod options;
+mod payload;
 mod puppet;
 mod redis_side;
 mod results;
 mod unique;
+mod worker_loss;

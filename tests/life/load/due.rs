@@ -1,0 +1,59 @@
+//! 20,000 tasks that are due at one instant.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windlass::{RawTask, Router, Server, TaskContext};
+
+use crate::fixture::Stage;
+use crate::redis_side::{Watch, write_tasks};
+use crate::support::{RedisServer, eventually};
+
+const TASKS: usize = 20_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_thousand_due_at_one_instant_run_in_bounded_steps() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "due").await;
+    let due = stage.now().await + 8_000;
+    write_tasks(&stage, TASKS as u64 / 2, "scheduled", |_| due).await;
+    write_tasks(&stage, TASKS as u64 / 2, "retry", |_| due).await;
+    assert!(
+        stage.now().await < due,
+        "this machine is too slow for the test"
+    );
+
+    let ran = Arc::new(Mutex::new(HashSet::new()));
+    let runs = ran.clone();
+    let handler = move |_: RawTask, context: TaskContext| {
+        let new = runs.lock().unwrap().insert(context.id().to_owned());
+        async move { if new { Ok(()) } else { Err("once more") } }
+    };
+    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = settings.concurrency(200);
+    let mut watch = Watch::start(&stage).await;
+    let server = stage
+        .serve_with(settings, Router::new().raw("kind", handler))
+        .await;
+    stage.wait_until(due - 200).await;
+    if stage.now().await < due {
+        assert_eq!(ran.lock().unwrap().len(), 0, "none is early");
+    }
+    eventually("all have run", Duration::from_secs(120), async || {
+        let ran = ran.lock().unwrap().len();
+        if ran == TASKS { Ok(()) } else { Err(ran) }
+    })
+    .await;
+    let report = server.stop().await;
+    assert_eq!(
+        (report.stats.completed, report.stats.retried),
+        (TASKS as u64, 0)
+    );
+    // At most 200 at a time are moved, claimed and settled.
+    let calls = watch.script_calls().await;
+    assert!(calls >= 3 * TASKS as u64 / 200, "{calls}");
+    watch.print("20,000 due at one instant").await;
+    stage.audit().await;
+    assert_eq!(stage.keys("t:").await, [""; 0]);
+}
