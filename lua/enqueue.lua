@@ -42,35 +42,24 @@ while at <= #ARGV do
 end
 
 -- The holder of a lock, as this call would leave it: { id, mode, and the task if it is new here, else
--- the set it waits in }. A holder that has ended or vanished holds no more, but for a time.
+-- the set it stands in and its record }.
 local locks, replaced = {}, {}
 local function find_holder(key)
   if locks[key] == nil then
-    locks[key] = false
-    local id, mode = holder_of(key)
-    if id then
-      local set = locate(id)
-      if mode == 'time' or (set and set ~= ARCHIVED and set ~= COMPLETED) then
-        locks[key] = { id = id, mode = mode, set = set }
-      end
-    end
+    local id, mode, set, record = holder_in_force(key)
+    locks[key] = id and { id = id, mode = mode, set = set, record = record } or false
   end
   return locks[key]
 end
 
--- Gives a waiting holder the payload and due time of a task that would replace it; false where its
--- record cannot be used: then it holds no more.
+-- Gives a waiting holder the payload and due time of a task that would replace it.
 local function replace(holder, task)
   local change = replaced[holder.id]
   if not change then
     change = { id = holder.id, set = holder.set, new = holder.task }
-    if not holder.task then
-      local record = read_record(holder.id, { 'kind', 'replace_until', 'priority', 'lock_time' })
-      if not record then
-        return false
-      end
-      change.limit, change.priority = finite(record.replace_until), record.priority
-      change.lock, change.lock_time = task.lock, record.lock_time
+    if holder.record then
+      change.limit, change.priority = finite(holder.record.replace_until), holder.record.priority
+      change.lock, change.lock_time = task.lock, holder.record.lock_time
     end
     replaced[holder.id] = change
   end
@@ -84,7 +73,6 @@ local function replace(holder, task)
   if holder.task then
     holder.task.due = due
   end
-  return true
 end
 
 local some_exist = redis.call('EXISTS', unpack(records)) > 0
@@ -98,10 +86,11 @@ for i, task in ipairs(tasks) do
       or redis.sha1hex(ARGV[task.first + 1] .. '\0' .. ARGV[task.first + 3])
     task.lock = base .. ':unique:' .. task.digest
     holder = find_holder(task.lock)
-    if holder and not (task.mode == 'replace' and holder.mode == 'replace') then
-      answers[i] = { -1, holder.id }
-    elseif holder and holder.set ~= ACTIVE and replace(holder, task) then
+    if holder and task.mode == 'replace' and holder.mode == 'replace' and holder.set ~= ACTIVE then
+      replace(holder, task)
       answers[i] = { 2, holder.id }
+    elseif holder and not (task.mode == 'replace' and holder.mode == 'replace') then
+      answers[i] = { -1, holder.id }
     end
   end
   if answers[i] == nil then

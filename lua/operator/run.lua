@@ -22,9 +22,8 @@ if set == ACTIVE or set == PENDING or set == COMPLETED then
 end
 local key, mode = lock_of(record.unique)
 if set == ARCHIVED and key and mode ~= 'time' then
-  local holder = holder_of(key)
-  local holder_set = holder and holder ~= id and locate(holder)
-  if holder_set and holder_set ~= ARCHIVED and holder_set ~= COMPLETED then
+  local holder = holder_in_force(key)
+  if holder and holder ~= id then
     return { 'duplicate', holder }
   end
 end

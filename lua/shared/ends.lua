@@ -124,3 +124,19 @@ local function locate(id)
     end
   end
 end
+
+-- Who holds a lock: its id, mode, state set and record; nil where its holder has ended, cannot be used
+-- or names another lock. A lock for a time is held whatever becomes of its task.
+local function holder_in_force(key)
+  local id, mode = holder_of(key)
+  local set = id and locate(id)
+  if mode == 'time' then
+    return id, mode, set
+  end
+  if set and set ~= ARCHIVED and set ~= COMPLETED then
+    local record = read_record(id, { 'kind', 'unique', 'replace_until', 'priority', 'lock_time' })
+    if record and lock_of(record.unique) == key then
+      return id, mode, set, record
+    end
+  end
+end
