@@ -10,7 +10,7 @@ use crate::settings::{WORK, concurrency};
 use crate::work::compress;
 
 /// How long one try at a level takes.
-const TRY: Duration = Duration::from_millis(800);
+const TRY: Duration = Duration::from_secs(1);
 
 pub struct Effort {
     pub level: u32,
@@ -53,13 +53,14 @@ fn one_round(input: &Input, level: u32) -> f64 {
             let _ = compress(&content, level);
             bytes += content.len();
         }
-        bytes
+        // For itself, because others may already wait for one that got a large file.
+        bytes as f64 / start.elapsed().as_secs_f64()
     };
-    let bytes: usize = thread::scope(|scope| {
+    let bytes_per_second: f64 = thread::scope(|scope| {
         // As many as the workers will have, so that other programs get no larger share now.
         let threads = 2 * concurrency();
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join()).sum()
     });
-    input.bytes as f64 / bytes.max(1) as f64 * start.elapsed().as_secs_f64()
+    input.bytes as f64 / bytes_per_second.max(1.0)
 }

@@ -11,7 +11,7 @@ pub const SCAN: Duration = Duration::from_secs(1);
 pub const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// How long the work should take, with all cores.
-pub const WORK: Duration = Duration::from_secs(18);
+pub const WORK: Duration = Duration::from_secs(15);
 /// How long everything may take.
 pub const LIMIT: Duration = Duration::from_secs(120);
 /// How long ending processes may take.
@@ -35,10 +35,10 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, |n| n.get())
 }
 
-/// Handlers that one server runs at a time: one server alone can use all cores, and holds enough
-/// tasks to be worth killing.
+/// Handlers that one server runs at a time: one server alone can use all cores, and on a slow machine
+/// too it is always in the middle of enough tasks to be worth killing.
 pub fn concurrency() -> usize {
-    cores().max(8)
+    cores().max(16)
 }
 
 pub fn seconds(duration: Duration) -> String {

@@ -20,7 +20,7 @@ use crate::store::{self, Store};
 use crate::work::{POISON, Pack, SLEEPER};
 
 /// Between two looks at the workers and at Redis.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What the command line asks for.
 pub struct Plan {
