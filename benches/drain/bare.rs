@@ -17,7 +17,8 @@ const BATCH: usize = 200;
 const LEASE_MS: usize = 30_000;
 const BYTES: usize = 1024 * 1024;
 
-/// Claims and completes until nothing is left.
+/// Claims and completes until nothing is left. Each connection takes as many tasks a call as the server
+/// has places in all.
 pub async fn drain(url: &str, concurrency: usize) -> Result<(), Failure> {
     let mut loops = JoinSet::new();
     for _ in 0..CONNECTIONS {
