@@ -1,0 +1,148 @@
+//! What is done to one task by name.
+
+use super::{Health, Model, Stands};
+use crate::answer::{Answer, Looked};
+use crate::broker::operator::{Answer as Operated, EndWish};
+use crate::op::{Id, Mode};
+
+impl Model {
+    pub(super) fn run(&mut self, id: Id) -> Operated {
+        let Some(task) = self.tasks.get(id).filter(|task| task.is_sound()) else {
+            return Operated::Missing;
+        };
+        let was_archived = match task.stands {
+            Stands::Nowhere { .. } => return Operated::Missing,
+            Stands::Active { .. } => return Operated::Active,
+            Stands::Completed(_) => return Operated::Completed,
+            Stands::Pending(_) => return Operated::Already,
+            Stands::Scheduled(_) | Stands::Retry(_) => false,
+            Stands::Archived(_) => true,
+        };
+        let place = self.place(1, task.priority);
+        if was_archived
+            && let Some((mode, key)) = &task.unique
+            && *mode != Mode::Time
+        {
+            if let Some(lock) = self.lock_in_force(key)
+                && lock.id != id
+            {
+                let holder = lock.id.to_owned();
+                return Operated::Duplicate { holder };
+            }
+            self.take_lock(id, self.now_ms());
+        }
+        let task = self.tasks.get_mut(id).expect("it was found");
+        task.stands = Stands::Pending(place);
+        if was_archived {
+            task.hook = None;
+            (task.reason, task.lost, task.retried) = (None, None, 0);
+        }
+        self.wake = true;
+        Operated::Done
+    }
+
+    pub(super) fn edit(&mut self, id: Id, payload: &'static str) -> Operated {
+        match self.tasks.get_mut(id) {
+            Some(task) if task.is_sound() && task.set().is_some() => match task.stands {
+                Stands::Active { .. } => Operated::Active,
+                Stands::Completed(_) => Operated::Completed,
+                _ => {
+                    task.payload = payload;
+                    Operated::Done
+                }
+            },
+            _ => Operated::Missing,
+        }
+    }
+
+    pub(super) fn end(&mut self, id: Id, wish: EndWish, is_cancel: bool) -> Operated {
+        let Some(task) = self.tasks.get_mut(id) else {
+            return Operated::Missing;
+        };
+        if task.set().is_none() || task.health == Health::Missing {
+            return Operated::Missing;
+        }
+        if task.has_ended() && wish != EndWish::Delete {
+            return Operated::Already;
+        }
+        if !task.is_sound() {
+            if wish == EndWish::Delete {
+                self.erase(id);
+            } else {
+                self.set_aside_if_broken(id, &mut Vec::new());
+            }
+            return Operated::Done;
+        }
+        if let Some(lease) = task.lease() {
+            let (server, number) = (lease.server, lease.number);
+            task.cancel = Some(match wish {
+                EndWish::Decide => "decide",
+                EndWish::Archive => "archive",
+                EndWish::Delete => "delete",
+            });
+            self.published
+                .push((format!("control:{server}"), format!("{number} {id}")));
+            self.count("cancels_requested", 1);
+            if self.alive.contains(server) {
+                let server = server.to_owned();
+                return Operated::Requested { server };
+            }
+        }
+        match wish {
+            EndWish::Delete => self.erase(id),
+            _ if is_cancel => self.bury(id, "cancelled", true),
+            _ => self.bury(id, "operator", false),
+        }
+        Operated::Done
+    }
+
+    pub(super) fn look(&self, id: Id) -> Option<Looked> {
+        let task = self.tasks.get(id)?;
+        let (state, score) = task.set()?;
+        let fields = match task.health {
+            Health::Sound | Health::NoKind => task.fields(),
+            Health::Missing | Health::NoHash => Default::default(),
+        };
+        Some(Looked {
+            state: state.to_owned(),
+            score,
+            lease: task.lease().map_or(String::new(), |lease| lease.text()),
+            fields: fields
+                .into_iter()
+                .map(|(field, value)| (field.to_owned(), value))
+                .collect(),
+        })
+    }
+
+    pub(super) fn wait(&mut self, id: Id, patience: u64) -> Answer {
+        let now = self.now_ms();
+        self.waiters.retain(|_, until| *until > now);
+        let standing = |task: &super::Task| task.set().map(|(state, _)| state);
+        let state = self.tasks.get(id).and_then(standing);
+        let (mut result, mut reason, mut error) = Default::default();
+        let state = match state {
+            None => "gone",
+            Some("completed") => {
+                result = self.tasks[id].result.unwrap_or_default().to_owned();
+                "completed"
+            }
+            Some("archived") => {
+                let task = &self.tasks[id];
+                reason = task.reason.unwrap_or_default().to_owned();
+                error = task.last_error.unwrap_or_default().to_owned();
+                "archived"
+            }
+            Some(_) => {
+                let until = self.waiters.entry(id).or_default();
+                *until = (now + patience).max(*until);
+                "waiting"
+            }
+        };
+        Answer::Watched {
+            state: state.to_owned(),
+            result,
+            reason,
+            error,
+        }
+    }
+}

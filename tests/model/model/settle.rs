@@ -1,0 +1,295 @@
+//! What ends a lease, extends it, or needs it.
+
+use std::collections::BTreeSet;
+
+use super::{Health, Lease, Model, Stands};
+use crate::answer::Answer;
+use crate::broker::Settled;
+use crate::op::{Archive, Defer, Held, Id, Release, Retry, Settler};
+use crate::shapes::ERROR;
+
+/// A task whose lease ends now, at its place in the operation.
+struct Ended {
+    at: usize,
+    id: Id,
+    lease: Option<Lease>,
+}
+
+impl Model {
+    pub(super) fn extend(&mut self, lease_ms: u64, tasks: &[Held]) -> Answer {
+        let expires = self.now_ms() + lease_ms;
+        let mut stale = 0;
+        let answer = |held: &Held| {
+            let (holder, _) = self.name(*held);
+            let answer = self.ask(held.id, &holder);
+            match answer {
+                Settled::Stale => stale += 1,
+                Settled::Done => {
+                    let task = self.tasks.get_mut(held.id).expect("it has a lease");
+                    if let Stands::Active { expiry, .. } = &mut task.stands {
+                        *expiry = expires;
+                    }
+                    let readable = matches!(task.health, Health::Sound | Health::NoKind);
+                    if readable && task.cancel.is_some() {
+                        return Settled::Cancelled;
+                    }
+                }
+                _ => {}
+            }
+            answer
+        };
+        let answers = tasks.iter().map(answer).collect();
+        self.count("stale", stale);
+        Answer::Settled(answers)
+    }
+
+    pub(super) fn progress(&mut self, held: Held, note: &'static str) -> Answer {
+        let (holder, _) = self.name(held);
+        let mut answer = self.ask(held.id, &holder);
+        match (answer, self.tasks.get_mut(held.id)) {
+            (Settled::Done, Some(task)) if task.is_sound() => task.progress = Some(note),
+            (Settled::Done, _) => answer = Settled::Gone,
+            (Settled::Stale, _) => self.count("stale", 1),
+            _ => {}
+        }
+        Answer::Settled(vec![answer])
+    }
+
+    pub(super) fn complete(&mut self, tasks: &[(Held, Option<&'static str>)]) -> Answer {
+        let mut answers = Vec::new();
+        let (mut done, mut stale) = (BTreeSet::new(), 0);
+        for &(held, result) in tasks {
+            let (holder, reads) = self.name(held);
+            let answer = match self.ask(held.id, &holder) {
+                _ if done.contains(held.id) => Settled::Gone,
+                answer => answer,
+            };
+            stale += usize::from(answer == Settled::Stale);
+            if answer == Settled::Done {
+                done.insert(held.id);
+                self.finish(held.id, result, reads);
+            }
+            answers.push(answer);
+        }
+        self.count("processed", done.len());
+        self.count("stale", stale);
+        Answer::Settled(answers)
+    }
+
+    fn finish(&mut self, id: Id, result: Option<&'static str>, reads: bool) {
+        let now = self.now_ms();
+        let task = self.tasks.get_mut(id).expect("it has a lease");
+        // A record that is not read is removed as it is.
+        if !task.is_sound() {
+            if !reads {
+                let missing = task.health == Health::Missing;
+                self.tasks.remove(id);
+                self.count("missing", usize::from(missing));
+            } else {
+                self.set_aside_if_broken(id, &mut Vec::new());
+            }
+            self.tell(id);
+            return;
+        }
+        let claimed_at = task.lease().map(|lease| lease.claimed_at);
+        if task.retention > 0 {
+            task.started_at = task.started_at.or(claimed_at);
+            task.stands = Stands::Completed(now + task.retention);
+            task.completed_at = Some(now);
+            task.result = result.or(task.result);
+            (task.cancel, task.lost) = (None, None);
+            (task.last_error, task.last_failed_at) = (None, None);
+            self.free_lock(id);
+        } else {
+            self.free_lock(id);
+            self.tasks.remove(id);
+        }
+        self.tell(id);
+    }
+
+    pub(super) fn retry(&mut self, by: Settler, tasks: &[Retry]) -> Answer {
+        let held: Vec<_> = tasks.iter().map(|retry| retry.task).collect();
+        let (answers, ended) = self.end_leases(by, &held);
+        for (i, ended) in self.without_cancelled(ended).into_iter().enumerate() {
+            let Retry {
+                delay,
+                spends,
+                lost,
+                ..
+            } = tasks[ended.at];
+            self.write_try(ended.id, &ended.lease, lost);
+            self.write_failure(ended.id);
+            self.count("failed", usize::from(spends));
+            self.count("processed", usize::from(spends));
+            self.count("recovered", usize::from(lost.is_some()));
+            let due = match delay {
+                0 => self.now_ms(),
+                _ => self.after(delay),
+            };
+            let place = self.place(i + 1, self.tasks[ended.id].priority);
+            let task = self.tasks.get_mut(ended.id).expect("it ended");
+            task.retried += u32::from(spends);
+            if task.wait_deadline().is_some_and(|deadline| due >= deadline) {
+                self.bury(ended.id, "deadline_passed", true);
+                self.count("expired", 1);
+                continue;
+            }
+            task.stands = if delay > 0 {
+                Stands::Retry(due)
+            } else {
+                // A lost task has had its turn.
+                let old = ended.lease.filter(|_| lost.is_some());
+                Stands::Pending(old.map_or(place, |lease| lease.place))
+            };
+            self.wake |= delay == 0;
+            self.count("retried", 1);
+        }
+        Answer::Settled(answers)
+    }
+
+    pub(super) fn archive(&mut self, by: Settler, tasks: &[Archive]) -> Answer {
+        let held: Vec<_> = tasks.iter().map(|archive| archive.task).collect();
+        let (answers, mut ended) = self.end_leases(by, &held);
+        if Self::skew(by).is_some() {
+            ended = self.without_cancelled(ended);
+        }
+        for ended in ended {
+            let Archive { reason, lost, .. } = tasks[ended.at];
+            self.write_try(ended.id, &ended.lease, lost);
+            self.write_failure(ended.id);
+            self.bury(ended.id, reason.as_str(), true);
+            self.count("processed", 1);
+            self.count("failed", 1);
+            self.count("recovered", usize::from(lost.is_some()));
+        }
+        Answer::Settled(answers)
+    }
+
+    pub(super) fn defer(&mut self, tasks: &[Defer]) -> Answer {
+        let held: Vec<_> = tasks.iter().map(|defer| defer.task).collect();
+        let (answers, ended) = self.end_leases(Settler::Holder, &held);
+        for ended in self.without_cancelled(ended) {
+            let Defer { delay, started, .. } = tasks[ended.at];
+            if started {
+                self.write_try(ended.id, &ended.lease, None);
+            }
+            let due = self.after(delay);
+            let task = self.tasks.get_mut(ended.id).expect("it ended");
+            task.cancel = None;
+            task.stands = Stands::Scheduled(due);
+            self.retake_lock(ended.id, due);
+            self.count("deferred", 1);
+        }
+        Answer::Settled(answers)
+    }
+
+    pub(super) fn release(&mut self, tasks: &[Release]) -> Answer {
+        let held: Vec<_> = tasks.iter().map(|release| release.task).collect();
+        let (answers, ended) = self.end_leases(Settler::Holder, &held);
+        for ended in self.without_cancelled(ended) {
+            let lease = ended.lease.clone().expect("a holder has a lease");
+            if tasks[ended.at].started {
+                let lost = self.tasks[ended.id].lost;
+                self.write_try(ended.id, &ended.lease, lost);
+            }
+            let task = self.tasks.get_mut(ended.id).expect("it ended");
+            task.cancel = None;
+            task.stands = Stands::Pending(lease.place);
+            self.retake_lock(ended.id, self.now_ms());
+            self.wake = true;
+            self.count("released", 1);
+        }
+        Answer::Settled(answers)
+    }
+
+    /// Whether this holder has the task's lease.
+    fn ask(&self, id: Id, holder: &str) -> Settled {
+        match self.tasks.get(id).and_then(|task| task.lease()) {
+            None => Settled::Gone,
+            Some(lease) if lease.holder() == holder => Settled::Done,
+            Some(_) => Settled::Stale,
+        }
+    }
+
+    /// Whether this recoverer may take the task from that holder.
+    fn ask_to_recover(&self, id: Id, holder: &str, skew: u64) -> Settled {
+        let Some(task) = self.tasks.get(id) else {
+            return Settled::Gone;
+        };
+        let (is_active, expiry) = match task.stands {
+            Stands::Active { expiry, .. } => (true, expiry),
+            _ => (false, 0),
+        };
+        let is_meant = match task.lease() {
+            Some(lease) => lease.holder() == holder,
+            None if is_active && holder.is_empty() => true,
+            None => return Settled::Gone,
+        };
+        let in_grace = self
+            .meta
+            .grace_until
+            .is_some_and(|until| self.now_ms() < until);
+        if is_meant && !in_grace && expiry + skew <= self.now_ms() {
+            Settled::Done
+        } else {
+            Settled::Stale
+        }
+    }
+
+    /// Ends the leases of those who may.
+    fn end_leases(&mut self, by: Settler, tasks: &[Held]) -> (Vec<Settled>, Vec<Ended>) {
+        let (mut answers, mut ended, mut stale) = (Vec::new(), Vec::new(), 0);
+        let mut seen = BTreeSet::new();
+        for (at, held) in tasks.iter().enumerate() {
+            let id = held.id;
+            let (holder, _) = self.name(*held);
+            let mut answer = match Self::skew(by) {
+                _ if seen.contains(id) => Settled::Gone,
+                Some(skew) => self.ask_to_recover(id, &holder, skew),
+                None => self.ask(id, &holder),
+            };
+            if answer == Settled::Done {
+                seen.insert(id);
+                let lease = self.tasks[id].lease().cloned();
+                if self.set_aside_if_broken(id, &mut Vec::new()) {
+                    answer = Settled::Gone;
+                } else {
+                    ended.push(Ended { at, id, lease });
+                }
+            }
+            stale += usize::from(answer == Settled::Stale && Self::skew(by).is_none());
+            answers.push(answer);
+        }
+        self.count("stale", stale);
+        (answers, ended)
+    }
+
+    /// Does to cancelled tasks what was asked, where their handler does not decide.
+    fn without_cancelled(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
+        let mut rest = Vec::new();
+        for ended in ended {
+            match self.tasks[ended.id].cancel {
+                Some("archive") => self.bury(ended.id, "cancelled", true),
+                Some("delete") => self.erase(ended.id),
+                _ => rest.push(ended),
+            }
+        }
+        rest
+    }
+
+    /// What a try leaves in the record.
+    fn write_try(&mut self, id: Id, lease: &Option<Lease>, lost: Option<u32>) {
+        let task = self.tasks.get_mut(id).expect("it ended");
+        let claimed_at = lease.as_ref().map(|lease| lease.claimed_at);
+        task.started_at = task.started_at.or(claimed_at);
+        task.lost = lost;
+        task.cancel = None;
+    }
+
+    fn write_failure(&mut self, id: Id) {
+        let now = self.now_ms();
+        let task = self.tasks.get_mut(id).expect("it ended");
+        task.last_error = Some(ERROR);
+        task.last_failed_at = Some(now);
+    }
+}

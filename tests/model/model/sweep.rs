@@ -1,0 +1,54 @@
+use super::{Model, Stands, Task};
+use crate::answer::{Answer, Swept};
+use crate::defaults;
+use crate::op::{Id, Sweep};
+
+impl Model {
+    pub(super) fn sweep(&mut self, sweep: Sweep) -> Answer {
+        let now = self.now_ms();
+        let is_over = |task: &Task| matches!(task.stands, Stands::Completed(until) if until <= now);
+        let done: Vec<Id> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| is_over(task))
+            .map(|(&id, _)| id)
+            .collect();
+        let archive = self.in_order(|task| match task.stands {
+            Stands::Archived(died) => Some(died as i64),
+            _ => None,
+        });
+        // Those too many are the oldest, as are those too old.
+        let too_many = archive.len().saturating_sub(sweep.cap);
+        let too_old = |died: i64| died <= now as i64 - sweep.age as i64;
+        let goes = |rank: usize, died: i64| rank < too_many || too_old(died);
+        let spare = defaults::HOOK_TRIES.as_millis() as i64;
+        let (mut spared, mut dropped, mut removed) = (0, 0, 0);
+        for (rank, &(died, id)) in archive.iter().enumerate().skip(sweep.pass_over) {
+            if !goes(rank, died) {
+                break;
+            }
+            let is_owed = self.tasks[id].hook.is_some();
+            if is_owed && died > now as i64 - spare {
+                spared += 1;
+            } else {
+                dropped += usize::from(is_owed);
+                removed += 1;
+                self.tasks.remove(id);
+            }
+        }
+        for id in &done {
+            self.tasks.remove(id);
+        }
+        self.count("swept_completed", done.len());
+        self.count("swept_archived", removed);
+        self.count("hooks_dropped", dropped);
+        let looked_at = spared + removed;
+        Answer::Swept(Swept {
+            completed: done.len(),
+            archived: removed,
+            hooks_dropped: dropped,
+            spared,
+            more: looked_at > 0 && looked_at + sweep.pass_over >= archive.len(),
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! What the runs have met: a machine that never gets to a thing does not test it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::answer::Answer;
+use crate::model::Model;
+use crate::op::Op;
+
+#[derive(Default)]
+pub struct Tally {
+    pub steps: usize,
+    pub runs: usize,
+    met: BTreeMap<String, usize>,
+}
+
+/// Every counter that the scripts keep, and each kind of answer.
+const MUST_MEET: &[&str] = &[
+    "adopted",
+    "archived",
+    "archived_cancelled",
+    "archived_deadline_passed",
+    "archived_lease_expired",
+    "archived_operator",
+    "archived_retries_exhausted",
+    "archived_skipped",
+    "cancels_requested",
+    "deferred",
+    "deleted",
+    "duplicates",
+    "enqueued",
+    "expired",
+    "failed",
+    "hooks_dropped",
+    "hooks_run",
+    "malformed",
+    "missing",
+    "processed",
+    "recovered",
+    "released",
+    "replaced",
+    "retried",
+    "stale",
+    "swept_archived",
+    "swept_completed",
+    "answer Active",
+    "answer Already",
+    "answer Completed",
+    "answer Done",
+    "answer Duplicate",
+    "answer Missing",
+    "answer Requested",
+    "settled Cancelled",
+    "settled Done",
+    "settled Gone",
+    "settled Stale",
+    "watched archived",
+    "watched completed",
+    "watched gone",
+    "watched waiting",
+    "claimed up to the bytes",
+    "claimed while paused",
+    "lock ended",
+    "message ended",
+    "message of a cancel",
+];
+
+impl Tally {
+    pub fn note(&mut self, op: &Op, before: &Model, after: &Model) {
+        self.steps += 1;
+        let mut met = BTreeSet::new();
+        for (name, n) in &after.stats.total {
+            if before.stats.total.get(name) != Some(n) {
+                met.insert(name.clone());
+            }
+        }
+        match &after.answer {
+            Answer::Settled(settled) => {
+                met.extend(settled.iter().map(|settled| format!("settled {settled:?}")));
+            }
+            Answer::Operated(answer) => {
+                let answer = format!("{answer:?}");
+                let word = answer.split(' ').next().unwrap_or_default();
+                met.insert(format!("answer {word}"));
+            }
+            Answer::Watched { state, .. } => {
+                met.insert(format!("watched {state}"));
+            }
+            Answer::Claimed(claimed) if before.meta.paused => {
+                let waits = before.tasks.values().any(|task| task.waits());
+                if waits && claimed.tasks.is_empty() {
+                    met.insert("claimed while paused".to_owned());
+                }
+            }
+            Answer::Claimed(claimed) => {
+                if let Op::Claim { room, .. } = op
+                    && claimed.more
+                    && !claimed.tasks.is_empty()
+                    && claimed.tasks.len() < *room
+                    && before.stats.total == after.stats.total
+                {
+                    met.insert("claimed up to the bytes".to_owned());
+                }
+            }
+            _ => {}
+        }
+        if matches!(op, Op::Clock(_)) && after.locks.len() < before.locks.len() {
+            met.insert("lock ended".to_owned());
+        }
+        for (channel, _) in &after.published {
+            let what = match channel.as_str() {
+                "{q}:ended" => "message ended",
+                _ => "message of a cancel",
+            };
+            met.insert(what.to_owned());
+        }
+        for what in met {
+            *self.met.entry(what).or_default() += 1;
+        }
+    }
+
+    pub fn never_met(&self) -> Vec<&'static str> {
+        let is_new = |what: &&&str| !self.met.contains_key(**what);
+        MUST_MEET.iter().filter(is_new).copied().collect()
+    }
+
+    /// How often the rarest things were met.
+    pub fn rarest(&self, n: usize) -> Vec<(usize, &str)> {
+        let mut met: Vec<_> = self.met.iter().map(|(what, &n)| (n, &**what)).collect();
+        met.sort_unstable();
+        met.truncate(n);
+        met
+    }
+}
