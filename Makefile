@@ -4,10 +4,10 @@ TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint ci cargo redis
+.PHONY: help demo test mutations bench lint ci cargo redis
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: cargo redis ## run the demo against a Redis of its own (ARGS=--no-bar: plain lines)
 	cargo run --release --example demo -- $(ARGS)
@@ -17,6 +17,9 @@ demo: cargo redis ## run the demo against a Redis of its own (ARGS=--no-bar: pla
 test: cargo redis ## run all tests, doctests included (ARGS: passed to cargo test)
 	@mkdir -p "$(TARGET_DIR)/tmp"
 	exec env TMPDIR="$(TARGET_DIR)/tmp" .ci/group cargo test --all-features $(ARGS)
+
+mutations: cargo redis ## break the scripts on purpose and see that the model test notices
+	exec .ci/group tests/mutations/run $(ARGS)
 
 bench: cargo redis ## measure how fast tasks are picked up and a queue is drained
 	exec .ci/group cargo bench --bench pickup --bench drain $(ARGS)
