@@ -26,16 +26,20 @@ impl Model {
         let number = (self.meta.lease + 1).max(self.now);
         for &(_, id) in &pending {
             let task = &self.tasks[id];
+            let size = match task.health {
+                Health::Sound | Health::NoKind => task.size(),
+                Health::Missing | Health::NoHash => 0,
+            };
+            if size > 0 && looked_at > 0 && bytes + size > defaults::SCRIPT_BYTES {
+                break;
+            }
+            bytes += size;
             if task.health != Health::Sound {
                 self.set_aside_if_broken(id, &mut claimed.malformed);
             } else if task.wait_deadline().is_some_and(|time| time <= claimed.now) {
                 self.bury(id, "deadline_passed", true);
                 self.count("expired", 1);
             } else {
-                if !claimed.tasks.is_empty() && bytes + task.size() > defaults::SCRIPT_BYTES {
-                    break;
-                }
-                bytes += task.size();
                 // All go back to the place of the first one that the call looked at.
                 let lease = Lease {
                     number,

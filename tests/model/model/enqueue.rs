@@ -96,9 +96,12 @@ impl Model {
     }
 
     fn create(&mut self, new: &New, i: usize) {
-        let due = self.due_ms(new.due);
         let unique = new.unique;
-        let max_wait = unique.and_then(|unique| unique.max_wait);
+        let max_wait = unique
+            .filter(|unique| unique.mode == Mode::Replace)
+            .and_then(|unique| unique.max_wait);
+        let due = self.due_ms(new.due);
+        let due = max_wait.map_or(due, |wait| due.min(self.now_ms() + wait));
         let task = Task {
             stands: self.stands(due, i, new.priority),
             health: Health::Sound,

@@ -6,7 +6,8 @@ use crate::broker::HookEnd;
 use crate::defaults;
 use crate::op::{HookDone, TakeHooks};
 
-/// How many owed hooks a call looks at, and for how long it puts off those that it cannot run, in ms.
+/// How many owed hooks a call looks at. Those that it cannot run it puts off, by this many ms, only
+/// where they are more than half of a full look.
 const LOOK: usize = 50;
 const PUT_OFF: u64 = 1000;
 
@@ -18,6 +19,9 @@ impl Model {
             Some(not_before as i64)
         });
         owed.truncate(LOOK);
+        let owed_len = owed.len();
+        let mut more = owed.len() == LOOK;
+        let mut unknown = Vec::new();
         let (mut taken, mut dropped, mut bytes) = (Vec::new(), 0, 0);
         for (_, id) in owed {
             let task = self.tasks.get_mut(id).expect("its hook is owed");
@@ -30,7 +34,7 @@ impl Model {
                 task.hook = None;
                 dropped += 1;
             } else if !take.kinds.contains(&task.kind) {
-                task.hook = Some(now + PUT_OFF);
+                unknown.push(id);
             } else if taken.len() < take.room && bytes < defaults::SCRIPT_BYTES {
                 bytes += task.size();
                 task.hook = Some(now + take.hold);
@@ -43,13 +47,20 @@ impl Model {
                     error: task.last_error.unwrap_or_default().to_owned(),
                     record: task.record(),
                 });
+            } else {
+                more = true;
+            }
+        }
+        if owed_len == LOOK && unknown.len() > LOOK / 2 {
+            for id in unknown {
+                let task = self.tasks.get_mut(id).expect("its hook is owed");
+                task.hook = Some(now + PUT_OFF);
             }
         }
         self.count("hooks_dropped", dropped);
-        let is_owed = |hook: Option<u64>| hook.is_some_and(|time| time <= now);
         Answer::Hooks(Hooks {
             dropped,
-            more: self.tasks.values().any(|task| is_owed(task.hook)),
+            more,
             taken,
         })
     }

@@ -56,6 +56,7 @@ impl Model {
     }
 
     pub(super) fn end(&mut self, id: Id, wish: EndWish, is_cancel: bool) -> Operated {
+        let now = self.now_ms();
         let Some(task) = self.tasks.get_mut(id) else {
             return Operated::Missing;
         };
@@ -63,7 +64,10 @@ impl Model {
             return Operated::Missing;
         }
         if task.has_ended() && wish != EndWish::Delete {
-            return Operated::Already;
+            return match task.stands {
+                Stands::Completed(_) => Operated::Completed,
+                _ => Operated::Already,
+            };
         }
         if !task.is_sound() {
             if wish == EndWish::Delete {
@@ -77,13 +81,19 @@ impl Model {
             let (server, number) = (lease.server, lease.number);
             task.cancel = Some(match wish {
                 EndWish::Decide => "decide",
-                EndWish::Archive => "archive",
+                EndWish::Archive if is_cancel => "archive",
+                EndWish::Archive => "operator",
                 EndWish::Delete => "delete",
             });
-            self.published
-                .push((format!("control:{server}"), format!("{number} {id}")));
-            self.count("cancels_requested", 1);
-            if self.alive.contains(server) {
+            let in_grace = self.meta.grace_until.is_some_and(|until| now < until);
+            let alive = self.alive.contains(server);
+            // Who takes a server for dead asks again, to take over; not right after an outage.
+            for _ in 0..if !alive && in_grace { 2 } else { 1 } {
+                self.published
+                    .push((format!("control:{server}"), format!("{number} {id}")));
+                self.count("cancels_requested", 1);
+            }
+            if alive || in_grace {
                 let server = server.to_owned();
                 return Operated::Requested { server };
             }

@@ -56,14 +56,17 @@ impl Model {
     }
 
     pub(super) fn adopt(&mut self, ids: &[Id]) -> Answer {
+        let expiry = self.now_ms() + defaults::LEASE.as_millis() as u64;
         let mut adopted = 0;
         for id in ids {
             if let Some(task) = self.tasks.get_mut(id)
                 && let Stands::Nowhere { lease, .. } = &mut task.stands
             {
+                let lease = lease.take();
+                // A holder may live, and gets the time to extend its lease.
                 task.stands = Stands::Active {
-                    expiry: 0,
-                    lease: lease.take(),
+                    expiry: if lease.is_some() { expiry } else { 0 },
+                    lease,
                 };
                 adopted += 1;
             }

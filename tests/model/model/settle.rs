@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Health, Lease, Model, Stands};
 use crate::answer::Answer;
-use crate::broker::Settled;
+use crate::broker::{ArchiveReason, Settled};
 use crate::op::{Archive, Defer, Held, Id, Release, Retry, Settler};
 use crate::shapes::ERROR;
 
@@ -110,7 +110,7 @@ impl Model {
     pub(super) fn retry(&mut self, by: Settler, tasks: &[Retry]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|retry| retry.task).collect();
         let (answers, ended) = self.end_leases(by, &held);
-        for (i, ended) in self.without_cancelled(ended).into_iter().enumerate() {
+        for (i, ended) in self.without_cancelled(ended, true).into_iter().enumerate() {
             let Retry {
                 delay,
                 spends,
@@ -149,11 +149,17 @@ impl Model {
 
     pub(super) fn archive(&mut self, by: Settler, tasks: &[Archive]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|archive| archive.task).collect();
-        let (answers, mut ended) = self.end_leases(by, &held);
-        if Self::skew(by).is_some() {
-            ended = self.without_cancelled(ended);
-        }
-        for ended in ended {
+        let (answers, ended) = self.end_leases(by, &held);
+        // A cancel goes before what no handler has said.
+        let unsaid = |ended: &Ended| {
+            matches!(
+                tasks[ended.at].reason,
+                ArchiveReason::RetriesExhausted | ArchiveReason::LeaseExpired
+            )
+        };
+        let (unsaid, mut said): (Vec<_>, Vec<_>) = ended.into_iter().partition(unsaid);
+        said.extend(self.without_cancelled(unsaid, true));
+        for ended in said {
             let Archive { reason, lost, .. } = tasks[ended.at];
             self.write_try(ended.id, &ended.lease, lost);
             self.write_failure(ended.id);
@@ -168,7 +174,7 @@ impl Model {
     pub(super) fn defer(&mut self, tasks: &[Defer]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|defer| defer.task).collect();
         let (answers, ended) = self.end_leases(Settler::Holder, &held);
-        for ended in self.without_cancelled(ended) {
+        for ended in self.without_cancelled(ended, false) {
             let Defer { delay, started, .. } = tasks[ended.at];
             if started {
                 self.write_try(ended.id, &ended.lease, None);
@@ -186,7 +192,7 @@ impl Model {
     pub(super) fn release(&mut self, tasks: &[Release]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|release| release.task).collect();
         let (answers, ended) = self.end_leases(Settler::Holder, &held);
-        for ended in self.without_cancelled(ended) {
+        for ended in self.without_cancelled(ended, false) {
             let lease = ended.lease.clone().expect("a holder has a lease");
             if tasks[ended.at].started {
                 let lost = self.tasks[ended.id].lost;
@@ -265,14 +271,26 @@ impl Model {
     }
 
     /// Does to cancelled tasks what was asked, where their handler does not decide.
-    fn without_cancelled(&mut self, ended: Vec<Ended>) -> Vec<Ended> {
+    fn without_cancelled(&mut self, ended: Vec<Ended>, failed: bool) -> Vec<Ended> {
         let mut rest = Vec::new();
         for ended in ended {
-            match self.tasks[ended.id].cancel {
-                Some("archive") => self.bury(ended.id, "cancelled", true),
-                Some("delete") => self.erase(ended.id),
-                _ => rest.push(ended),
+            let (reason, owes_hook) = match self.tasks[ended.id].cancel {
+                Some("archive") => ("cancelled", true),
+                Some("operator") => ("operator", false),
+                Some("delete") => {
+                    self.erase(ended.id);
+                    continue;
+                }
+                _ => {
+                    rest.push(ended);
+                    continue;
+                }
+            };
+            if failed {
+                self.write_try(ended.id, &ended.lease, None);
+                self.write_failure(ended.id);
             }
+            self.bury(ended.id, reason, owes_hook);
         }
         rest
     }

@@ -10,6 +10,7 @@ use crate::broker::{
     adopt, announce, claim, end_hooks, enqueue, expire, promote, publish, register_hooks, retire,
     sweep, take_hooks, tick, wait,
 };
+use crate::defaults;
 use crate::keys::shortened;
 use crate::model::{Model, SERVER_LIVES};
 use crate::op::Op;
@@ -82,7 +83,7 @@ impl System {
             }
             Op::Adopt(ids) => {
                 let ids: Vec<_> = ids.iter().map(|&id| id.to_owned()).collect();
-                Answer::Adopted(adopt(link, queue, &ids).await?)
+                Answer::Adopted(adopt(link, queue, defaults::LEASE, &ids).await?)
             }
             Op::Sweep(request) => {
                 let request = SweepRequest {
