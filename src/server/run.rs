@@ -18,6 +18,7 @@ use super::janitor::Janitor;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
 use super::running::Run;
+use super::settlement::Settlement;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
@@ -139,6 +140,8 @@ struct Parts {
     /// Those that nothing waits for.
     others: JoinSet<()>,
     runs: TaskTracker,
+    /// Keeps the settler waiting also once nothing is claimed any more: it ends when it is told to.
+    _settlements: mpsc::Sender<Settlement>,
     close_settler: CancellationToken,
     hooks: JoinSet<()>,
     stop_hooks: CancellationToken,
@@ -161,13 +164,14 @@ impl Parts {
 
         // What ended and is not settled is bounded by this and the slots.
         let (sender, settlements) = mpsc::channel(shared.config.concurrency.max(256));
-        let executor = Executor::new(shared.clone(), connections.clone(), sender);
+        let executor = Executor::new(shared.clone(), connections.clone(), sender.clone());
         let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
             settler: JoinSet::new(),
             others: JoinSet::new(),
             runs,
+            _settlements: sender,
             close_settler: CancellationToken::new(),
             hooks: JoinSet::new(),
             stop_hooks: CancellationToken::new(),
