@@ -216,12 +216,11 @@ impl Parts {
 
     /// Waits until a component has ended that nobody asked to: it panicked.
     async fn died(&mut self) -> &'static str {
-        let quiet = self.shared.phases.reached(Phase::Quiet);
         let claimer = async {
-            tokio::select! {
-                biased;
-                () = quiet => std::future::pending().await,
-                _ = self.claimer.join_next() => {}
+            self.claimer.join_next().await;
+            // A quiet server's claimer ends because it was asked to.
+            if self.shared.phases.now() >= Phase::Quiet {
+                std::future::pending::<()>().await;
             }
         };
         tokio::select! {

