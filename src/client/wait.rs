@@ -12,6 +12,8 @@ use crate::task::{NameError, PayloadError, check_id, check_queue, decode};
 /// How long a waiter trusts its subscription before it looks for itself: a connection can be dead
 /// without saying so.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How long a look may take when the wait's own time is over.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long the first look waits for the subscription, which a Redis user may not be allowed.
 const SUBSCRIBE: Duration = Duration::from_secs(1);
 
@@ -83,7 +85,10 @@ impl Client {
         let _ = tokio::time::timeout(SUBSCRIBE.min(timeout), subscribed).await;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let looked = wait(self.bulk.connection(), &queue, id, left + LOOK_AGAIN).await;
+            let look = wait(self.bulk.connection(), &queue, id, left + LOOK_AGAIN);
+            let limit = left.max(LOOK);
+            let looked = tokio::time::timeout(limit, look).await;
+            let looked = looked.unwrap_or(Err(BrokerError::Timeout(limit)));
             match looked {
                 Ok(Watched::Completed { result }) => return unpack(&result).map(Waited::Completed),
                 Ok(Watched::Archived { reason, error }) => {

@@ -168,8 +168,7 @@ async fn archived_by_reason_and_expired() {
         .await
         .unwrap();
     inspector.delete("default", "deleted").await.unwrap();
-    let record = stage.record_key("lost");
-    let _: () = stage.redis().hset(record, "lost", 2).await.unwrap();
+    stage.set("lost", "lost", 2).await;
     stage.lose("lost").await;
     let wanted = [
         ("enqueued", 9),
@@ -339,7 +338,9 @@ async fn a_counter_at_its_end_stops_nothing() {
 /// The UTC date of a time in ms, by going through the years and months.
 fn date(ms: u64) -> String {
     let mut days = ms / 86_400_000;
-    let leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let mut year = 1970;
     while days >= 365 + u64::from(leap(year)) {
         days -= 365 + u64::from(leap(year));

@@ -246,6 +246,33 @@ impl Stage {
         .await;
     }
 
+    /// Nothing of the queue `default` is claimed until it goes on.
+    pub async fn pause(&self) {
+        let _: () = self
+            .redis()
+            .hset(self.key("meta"), "paused", 1)
+            .await
+            .unwrap();
+    }
+
+    pub async fn resume(&self) {
+        let _: () = self.redis().hdel(self.key("meta"), "paused").await.unwrap();
+    }
+
+    /// Writes a field of a task's record by hand.
+    pub async fn set(&self, id: &str, field: &str, value: u64) {
+        let _: () = self
+            .redis()
+            .hset(self.record_key(id), field, value)
+            .await
+            .unwrap();
+    }
+
+    /// Removes a key of the queue `default` by hand.
+    pub async fn remove(&self, name: &str) {
+        let _: () = self.redis().del(self.key(name)).await.unwrap();
+    }
+
     /// Makes a waiting task one that a server died with: leased, and past its expiry.
     pub async fn lose(&self, id: &str) {
         let state = self.state(id).await;

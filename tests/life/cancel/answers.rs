@@ -1,6 +1,5 @@
 //! What an operator is told, for each wish and each state.
 
-use redis::AsyncCommands;
 use windlass::{CancelMode, InspectError, Inspector, Operated, PayloadError, RawTask};
 
 use crate::fixture::{HOUR, Stage, task};
@@ -34,11 +33,7 @@ async fn in_every_state(stage: &Stage) -> (crate::fixture::Running, Call) {
             "archived" => call.skip(),
             "retry" => call.retry_after(HOUR),
             _ => {
-                let _: () = stage
-                    .redis()
-                    .hset(stage.key("meta"), "paused", 1)
-                    .await
-                    .unwrap();
+                stage.pause().await;
                 client.enqueue(task("x")).id("pending").await.unwrap();
                 return (server, call);
             }
@@ -49,7 +44,7 @@ async fn in_every_state(stage: &Stage) -> (crate::fixture::Running, Call) {
 }
 
 /// Does it to the task in each state; answers by state what it was told, and where the task then is.
-async fn each<'a>(
+async fn each(
     stage: &Stage,
     wish: impl AsyncFn(Inspector, &'static str) -> Result<Operated, InspectError>,
 ) -> Vec<(&'static str, Operated, &'static str)> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use redis::AsyncCommands;
 use windlass::{CancelMode, Operated};
 
 use crate::fixture::{HOUR, LIMIT, Stage, task};
@@ -42,10 +43,11 @@ async fn a_task_whose_server_was_killed_is_taken_over_long_before_its_lease_ends
 
     // As soon as its record has run out, after three heartbeats; its leases last for 30 s.
     eventually("it counts as dead", LIMIT, async || {
-        let keys: Vec<String> =
-            redis::AsyncCommands::keys(&mut stage.redis(), format!("{}:server:*", stage.prefix))
-                .await
-                .unwrap();
+        let keys: Vec<String> = stage
+            .redis()
+            .keys(format!("{}:server:*", stage.prefix))
+            .await
+            .unwrap();
         keys.is_empty().then_some(())
     })
     .await;
@@ -81,9 +83,7 @@ async fn a_late_word_of_a_server_that_was_taken_for_dead_changes_nothing() {
     client.enqueue(task("x")).id("it").await.unwrap();
     let call = calls.next().await;
     let key = format!("{}:server:{}", stage.prefix, call.context.server_id());
-    let _: () = redis::AsyncCommands::del(&mut stage.redis(), key)
-        .await
-        .unwrap();
+    let _: () = stage.redis().del(key).await.unwrap();
     let answer = inspector
         .cancel("default", "it", CancelMode::Archive)
         .await
@@ -115,7 +115,9 @@ async fn nothing_is_taken_over_right_after_an_outage() {
     stage.lose("it").await;
     let until = stage.now().await + 1000;
     let meta = stage.key("meta");
-    let _: () = redis::AsyncCommands::hset(&mut stage.redis(), meta, "grace_until", until)
+    let _: () = stage
+        .redis()
+        .hset(meta, "grace_until", until)
         .await
         .unwrap();
     let archive = async || inspector.archive("default", "it").await.unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use redis::AsyncCommands;
 use windlass::CancelMode;
 
 use crate::fixture::{HOUR, Stage, task};
@@ -180,9 +181,7 @@ async fn the_mode_says_what_becomes_of_a_task_whose_server_dies() {
                 ("cancel", mode),
                 ("lost", if lost == 0 { "0" } else { "2" }),
             ];
-            let _: () = redis::AsyncCommands::hset_multiple(&mut stage.redis(), record, &fields)
-                .await
-                .unwrap();
+            let _: () = stage.redis().hset_multiple(record, &fields).await.unwrap();
             stage.lose(mode).await;
             let wanted = if (mode, lost) == ("decide", 2) {
                 "archived"

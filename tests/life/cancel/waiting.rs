@@ -1,6 +1,5 @@
 //! A task that waits is ended at once.
 
-use redis::AsyncCommands;
 use windlass::{CancelMode, Operated};
 
 use crate::fixture::{HOUR, Stage, task};
@@ -25,11 +24,7 @@ async fn a_waiting_task_is_ended_at_once_in_every_state() {
                     calls.next().await.retry_after(HOUR / 2);
                 }
                 "pending" => {
-                    let _: () = stage
-                        .redis()
-                        .hset(stage.key("meta"), "paused", 1)
-                        .await
-                        .unwrap();
+                    stage.pause().await;
                     enqueue.await.unwrap();
                 }
                 _ => drop(enqueue.delay(HOUR).await.unwrap()),
@@ -48,11 +43,7 @@ async fn a_waiting_task_is_ended_at_once_in_every_state() {
             assert_eq!(stage.count("deadlines").await, 0);
             stage.audit().await;
         }
-        let _: () = stage
-            .redis()
-            .hdel(stage.key("meta"), "paused")
-            .await
-            .unwrap();
+        stage.resume().await;
     }
     // Nothing of them runs later.
     client.enqueue(task("last")).await.unwrap();

@@ -13,7 +13,7 @@ async fn cancelled_at_its_deadline(stage: &Stage, say: impl FnOnce(Call)) -> (St
     let client = stage.client().await;
     let (router, mut calls) = puppet();
     let server = stage.serve(router).await;
-    let deadline = stage.in_future(ms(1000)).await;
+    let deadline = stage.in_future(ms(2000)).await;
     let at = deadline.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     let enqueued = client.enqueue(task("x")).deadline(deadline).await;
     let id = enqueued.unwrap().id;

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use redis::AsyncCommands;
 use windlass::Router;
 
 use super::assert_expired_once;
@@ -13,11 +12,7 @@ use crate::puppet::{puppet, puppet_for};
 async fn a_task_that_has_not_started_by_then_is_given_up() {
     let stage = Stage::new("never").await;
     let client = stage.client().await;
-    let _: () = stage
-        .redis()
-        .hset(stage.key("meta"), "paused", 1)
-        .await
-        .unwrap();
+    stage.pause().await;
     let (router, calls) = puppet();
     let server = stage.serve(router).await;
     let time = stage.in_future(ms(800)).await;
@@ -35,7 +30,7 @@ async fn being_put_off_for_its_unknown_kind_is_no_start() {
     let stage = Stage::new("unknown").await;
     let client = stage.client().await;
     let server = stage.serve(puppet_for(Router::new(), "other").0).await;
-    let time = stage.in_future(ms(1500)).await;
+    let time = stage.in_future(ms(3000)).await;
     let enqueued = client.enqueue(task("x")).start_before(time).await;
     let id = enqueued.unwrap().id;
     stage.wait_for_state(&id, "scheduled").await;
@@ -93,7 +88,7 @@ async fn a_task_handed_back_has_started() {
     let server = stage
         .serve_with(settings.cancel_grace(ms(10)), router)
         .await;
-    let time = stage.in_future(ms(1000)).await;
+    let time = stage.in_future(ms(3000)).await;
     let at = time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     client
         .enqueue(task("x"))

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redis::AsyncCommands;
 use windlass::{NewTask, Operated, Router};
 
 use super::assert_expired_once;
@@ -23,11 +22,7 @@ async fn deadline(stage: &Stage, after: Duration) -> (SystemTime, u64) {
 async fn while_its_queue_is_paused() {
     let stage = Stage::new("paused").await;
     let client = stage.client().await;
-    let _: () = stage
-        .redis()
-        .hset(stage.key("meta"), "paused", 1)
-        .await
-        .unwrap();
+    stage.pause().await;
     let (router, calls) = puppet();
     let server = stage.serve(router).await;
     let (time, at) = deadline(&stage, ms(1000)).await;
@@ -36,11 +31,7 @@ async fn while_its_queue_is_paused() {
     assert_expired_once(&stage, &id, at).await;
     assert_eq!(stage.record(&id).await.get("retried"), None);
 
-    let _: () = stage
-        .redis()
-        .hdel(stage.key("meta"), "paused")
-        .await
-        .unwrap();
+    stage.resume().await;
     client.enqueue(task("after")).id("after").await.unwrap();
     stage.wait_for_state("after", "active").await;
     assert_eq!(calls.len(), 1, "only the other task has run");
@@ -55,7 +46,7 @@ async fn while_no_server_knows_its_kind() {
     let client = stage.client().await;
     let (router, calls) = puppet_for(Router::new(), "other");
     let server = stage.serve(router).await;
-    let (time, at) = deadline(&stage, ms(1500)).await;
+    let (time, at) = deadline(&stage, ms(3000)).await;
     let enqueued = client.enqueue(task("x")).deadline(time).await;
     let id = enqueued.unwrap().id;
     stage.wait_for_state(&id, "scheduled").await;
@@ -101,11 +92,7 @@ async fn while_it_is_snoozed_or_waits_for_its_retry() {
         stage.wait_for_state(&id, state).await;
         if state == "retry" {
             // Due before its deadline; but nobody takes it then.
-            let _: () = stage
-                .redis()
-                .hset(stage.key("meta"), "paused", 1)
-                .await
-                .unwrap();
+            stage.pause().await;
         }
         assert_expired_once(&stage, &id, at).await;
         let failed_tries = stage.record(&id).await.get("retried").cloned();
@@ -149,8 +136,7 @@ async fn after_its_server_died() {
     let deadline = stage.in_future(HOUR).await;
     enqueue.deadline(deadline).await.unwrap();
     // As if it had come while the lease ran out.
-    let record = stage.record_key("lost");
-    let _: () = stage.redis().hset(record, "deadline", 1).await.unwrap();
+    stage.set("lost", "deadline", 1).await;
     stage.lose("lost").await;
     assert_expired_once(&stage, "lost", 0).await;
     assert_eq!(stage.total("recovered").await, 1);

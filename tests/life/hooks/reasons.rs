@@ -2,7 +2,6 @@
 
 use std::time::UNIX_EPOCH;
 
-use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, Task};
 
@@ -41,8 +40,7 @@ async fn every_reason_reaches_the_hook() {
                 calls.next().await.fail("the last try");
             }
             "lease_expired" => {
-                let record = stage.record_key(reason);
-                let _: () = stage.redis().hset(record, "lost", 2).await.unwrap();
+                stage.set(reason, "lost", 2).await;
                 stage.lose(reason).await;
             }
             "cancelled" => {

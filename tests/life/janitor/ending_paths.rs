@@ -3,13 +3,21 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use redis::AsyncCommands;
-use windlass::{CancelMode, Client, UnknownKind};
+use serde::{Deserialize, Serialize};
+use windlass::{CancelMode, Client, Task, UnknownKind};
 
 use super::{sweeper, wait_for_total};
 use crate::fixture::{HOUR, Stage, task};
 use crate::puppet::{Calls, puppet};
 
 const CAP: usize = 3;
+
+#[derive(Serialize, Deserialize)]
+struct Typed;
+
+impl Task for Typed {
+    const KIND: &'static str = "typed";
+}
 
 /// A path into the archive; the server and its handler are there.
 async fn send(path: &str, id: &str, stage: &Stage, client: &Client, calls: &mut Calls) {
@@ -27,8 +35,7 @@ async fn send(path: &str, id: &str, stage: &Stage, client: &Client, calls: &mut 
         "deadline_passed" => drop(enqueue.deadline(UNIX_EPOCH).await.unwrap()),
         "lease_expired" => {
             enqueue.delay(HOUR).await.unwrap();
-            let record = stage.record_key(id);
-            let _: () = stage.redis().hset(record, "lost", 2).await.unwrap();
+            stage.set(id, "lost", 2).await;
             stage.lose(id).await;
         }
         "operator" => {
@@ -42,6 +49,10 @@ async fn send(path: &str, id: &str, stage: &Stage, client: &Client, calls: &mut 
         }
         "unknown_kind" => {
             let enqueue = client.enqueue(windlass::RawTask::new("other", "x"));
+            enqueue.id(id).await.unwrap();
+        }
+        "undecodable" => {
+            let enqueue = client.enqueue(windlass::RawTask::new("typed", [0xc1]));
             enqueue.id(id).await.unwrap();
         }
         "malformed" => {
@@ -69,12 +80,14 @@ async fn the_cap_holds_by_every_path_into_the_archive() {
         "operator",
         "cancelled",
         "unknown_kind",
+        "undecodable",
         "malformed",
     ];
     for path in paths {
         let stage = Stage::new("paths").await;
         let client = stage.client().await;
         let (router, mut calls) = puppet();
+        let router = router.task(async |_: Typed| Ok::<_, String>(()));
         let settings = stage.server().unknown_kind(UnknownKind::Archive);
         // Sweeps when all are there: the first one just after the start.
         let settings = settings.sweep_interval(HOUR);

@@ -54,7 +54,7 @@ async fn a_task_whose_hook_is_owed_is_spared() {
     stage.audit().await;
 
     // Once they are done they are like all others.
-    let _: () = stage.redis().del(stage.key("hooks")).await.unwrap();
+    stage.remove("hooks").await;
     wait_for_total(&stage, "swept_archived", 3).await;
     assert_eq!(stage.ids("archived").await, ["d", "e"]);
     server.stop().await;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use redis::AsyncCommands;
 use windlass::{EnqueueError, RetryPolicy, ServerBuilder, TaskError};
 
 use crate::fixture::{HOUR, Stage, task};
@@ -119,8 +118,7 @@ async fn a_policy_is_kept_by_a_server_that_did_not_enqueue_and_by_recoveries() {
     let call = calls.next().await;
     call.snooze(HOUR);
     stage.wait_for_state("lost", "scheduled").await;
-    let record = stage.record_key("lost");
-    let _: () = stage.redis().hset(record, "lost", 1).await.unwrap();
+    stage.set("lost", "lost", 1).await;
     stage.lose("lost").await;
     assert_eq!(delay_of(&stage, "lost").await, 3600);
     let record = stage.record("lost").await;

@@ -25,7 +25,7 @@ fn wait_for(client: &Client, id: &str) -> tokio::task::JoinHandle<Waited<String>
 /// How a wait ends that must hear of it: well before it would look again by itself.
 #[track_caller]
 fn heard<T>(wait: tokio::task::JoinHandle<T>) -> impl Future<Output = T> {
-    let wait = within("the wait ends", Duration::from_secs(5), wait);
+    let wait = within("the wait ends", Duration::from_secs(9), wait);
     async { wait.await.expect("it does not panic") }
 }
 

@@ -118,3 +118,22 @@ async fn a_wait_on_a_redis_that_stays_away_fails_when_its_time_is_over() {
         "{waited:?}"
     );
 }
+
+#[tokio::test]
+async fn a_wait_on_a_redis_that_does_not_answer_has_its_time_too() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "frozen").await;
+    let client = stage.client().await;
+    let id = client.enqueue(task("x")).await.unwrap().id;
+    let waited = client.wait::<()>("default", &id, ms(500)).await;
+    assert_eq!(waited.unwrap(), Waited::TimedOut);
+    redis.pause();
+    // A command's own limit, 5 s, is no limit of a wait.
+    let wait = client.wait::<()>("default", &id, ms(500));
+    let waited = within("the wait ends", Duration::from_secs(4), wait).await;
+    redis.resume();
+    assert!(
+        matches!(waited, Err(windlass::WaitError::Broker(_))),
+        "{waited:?}"
+    );
+}

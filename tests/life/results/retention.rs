@@ -14,7 +14,7 @@ async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
     let client = stage.client().await;
     let (router, mut calls) = puppet();
     let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(ms(1500)).await;
+    let enqueued = client.enqueue(task("x")).retention(ms(3000)).await;
     let id = enqueued.unwrap().id;
     let before = stage.now().await;
     calls.next().await.complete_with("the result");
@@ -22,7 +22,7 @@ async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
     let completed_at: u64 = record["completed_at"].parse().unwrap();
     assert!((before..=stage.now().await).contains(&completed_at));
     let until = stage.score("completed", &id).await.unwrap();
-    assert_eq!(until, completed_at + 1500);
+    assert_eq!(until, completed_at + 3000);
 
     let kept = stage.look(&id).await.unwrap();
     assert_eq!(

@@ -74,7 +74,7 @@ async fn every_way_to_end_is_told() {
             enqueue = enqueue.delay(HOUR);
         }
         if way == "deadline" {
-            enqueue = enqueue.deadline(stage.in_future(ms(1500)).await);
+            enqueue = enqueue.deadline(stage.in_future(ms(3000)).await);
         }
         let id = enqueue.await.unwrap().id;
         let call = if waits {
@@ -116,7 +116,7 @@ async fn an_unknown_id_is_gone_at_once() {
         .unwrap();
     assert_eq!(waited, Waited::Gone);
     assert!(
-        began.elapsed() < Duration::from_secs(5),
+        began.elapsed() < Duration::from_secs(8),
         "{:?}",
         began.elapsed()
     );
@@ -141,7 +141,7 @@ async fn a_wait_has_its_time_and_no_more() {
         assert_eq!(waited, Waited::TimedOut);
         let took = began.elapsed();
         assert!(
-            (time..time + Duration::from_secs(5)).contains(&took),
+            (time..time + Duration::from_secs(8)).contains(&took),
             "{took:?}"
         );
     }

@@ -8,8 +8,11 @@ use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
 use crate::fixture::{HOUR, Stage, task};
 use crate::puppet::{Call, puppet};
 
-/// Ends a task that runs, in each way in which its handler can.
-const ENDINGS: [(&str, fn(Call)); 4] = [
+/// The state that a task is in afterwards, and what its handler does.
+type Ending = (&'static str, fn(Call));
+
+/// Each way in which a handler can end a task.
+const ENDINGS: [Ending; 4] = [
     ("gone", |call| call.complete()),
     ("gone", |call| call.revoke()),
     ("archived", |call| call.skip()),

@@ -153,9 +153,7 @@ async fn recoveries_do_not_conflict_with_the_task_itself() {
         stage.wait_for_state(mode, "gone").await;
         if mode == "time" {
             assert_duplicate_of(mode, &enqueue_later(&client, "next", unique).await);
-            let _: () = redis::AsyncCommands::del(&mut stage.redis(), stage.key("unique:key"))
-                .await
-                .unwrap();
+            stage.remove("unique:key").await;
         }
     }
     server.stop().await;

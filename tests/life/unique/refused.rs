@@ -1,5 +1,6 @@
 //! An enqueue that is refused leaves no lock.
 
+use redis::AsyncCommands;
 use windlass::{EnqueueOutcome, NewTask, Unique};
 
 use super::enqueue;
@@ -17,9 +18,7 @@ async fn a_task_whose_id_exists_leaves_no_lock() {
         assert_eq!(stage.keys("unique:").await, [""; 0], "{mode}");
         let next = enqueue(&client, unique).await;
         assert!(next.is_new(), "{mode}");
-        let _: () = redis::AsyncCommands::del(&mut stage.redis(), stage.key("unique:key"))
-            .await
-            .unwrap();
+        stage.remove("unique:key").await;
     }
     assert!(!stage.record("taken").await.contains_key("unique"));
 }
@@ -72,9 +71,7 @@ async fn a_duplicate_changes_nothing() {
     );
     assert_eq!(before, after);
     assert_eq!(stage.count("pending").await, 0);
-    let ttl: u64 = redis::AsyncCommands::pttl(&mut stage.redis(), stage.key("unique:key"))
-        .await
-        .unwrap();
+    let ttl: u64 = stage.redis().pttl(stage.key("unique:key")).await.unwrap();
     assert!(ttl <= 2 * HOUR.as_millis() as u64, "{ttl}");
     assert_eq!(stage.total("duplicates").await, 1);
     assert_eq!(stage.total("enqueued").await, 1);
