@@ -24,13 +24,14 @@ for i, task in ipairs(without_cancelled(ended, 3)) do
   write_try(task, lost, fields)
   counts.recovered = counts.recovered + (lost ~= '' and 1 or 0)
   local deadline = wait_deadline(record)
-  if deadline and now + delay >= deadline then
+  local due = delay > 0 and after(delay) or now
+  if deadline and due >= deadline then
     late[#late + 1] = task.ending
   else
     counts.retried = counts.retried + 1
     waiting_tasks[#waiting_tasks + 1] = task
     if delay > 0 then
-      waiting[#waiting + 1] = int(after(delay))
+      waiting[#waiting + 1] = int(due)
       waiting[#waiting + 1] = task.id
     else
       -- A lost task has had its turn: it goes back to its place, not behind the backlog.

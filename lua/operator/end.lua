@@ -46,7 +46,8 @@ if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   if number then
     redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
   end
-  count({ cancels_requested = 1 })
+  -- With a dead holder it is the second call for one wish.
+  count({ cancels_requested = dead == '' and 1 or 0 })
   return { 'requested', (number or '') .. '@' .. (server or '') }
 end
 

@@ -229,7 +229,9 @@ fn servers(model: &Model) -> Weighted {
     let by = skew.clone().prop_map(|skew| Settler::Recoverer { skew });
     let grace = prop_oneof![2 => Just(0), 1 => span()];
     let tick = (span(), grace, skew).prop_map(|(scan, grace, skew)| Tick { scan, grace, skew });
-    let strays = id_of(ids_where(model, |task| task.set().is_none()));
+    let strays = ids_where(model, |task| task.set().is_none());
+    let are_strays = !strays.is_empty();
+    let strays = id_of(strays);
     let are_completed = ids_where(model, |task| matches!(task.stands, Stands::Completed(_)));
     let sweep = (0..4usize, select(vec![0, 60_000, 7_200_000]), 0..2usize);
     let owed = ids_where(model, |task| task.hook.is_some());
@@ -259,7 +261,10 @@ fn servers(model: &Model) -> Weighted {
                 .prop_map(|(by, tasks)| Op::Archive { by, tasks })
                 .boxed(),
         ),
-        (2, vec(strays, 1..4).prop_map(Op::Adopt).boxed()),
+        (
+            if are_strays { 6 } else { 1 },
+            vec(strays, 1..4).prop_map(Op::Adopt).boxed(),
+        ),
         (
             if are_completed.is_empty() { 2 } else { 4 },
             sweep

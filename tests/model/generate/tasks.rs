@@ -84,7 +84,7 @@ fn unique() -> impl Strategy<Value = Unique> {
                 Mode::Time => Some(time),
                 _ => at_most,
             },
-            max_wait: wait.filter(|_| mode == Mode::Replace),
+            max_wait: wait,
         },
     )
 }

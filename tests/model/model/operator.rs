@@ -87,12 +87,13 @@ impl Model {
             });
             let in_grace = self.meta.grace_until.is_some_and(|until| now < until);
             let alive = self.alive.contains(server);
-            // Who takes a server for dead asks again, to take over; not right after an outage.
-            for _ in 0..if !alive && in_grace { 2 } else { 1 } {
-                self.published
-                    .push((format!("control:{server}"), format!("{number} {id}")));
-                self.count("cancels_requested", 1);
+            let message = (format!("control:{server}"), format!("{number} {id}"));
+            if !alive && in_grace {
+                // Who takes a server for dead asks again, to take over: it is told twice.
+                self.published.push(message.clone());
             }
+            self.published.push(message);
+            self.count("cancels_requested", 1);
             if alive || in_grace {
                 let server = server.to_owned();
                 return Operated::Requested { server };
