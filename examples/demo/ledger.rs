@@ -30,6 +30,8 @@ pub struct Balance {
     pub enqueued: usize,
     pub completed: usize,
     pub archived: usize,
+    /// How often the poisoned task was started, if it alone is archived.
+    pub poison_tries: Option<usize>,
     /// Neither completed nor archived.
     pub lost: usize,
     /// Started more than once, not counting what was archived.
@@ -59,6 +61,12 @@ impl Ledger {
         }
     }
 
+    /// The file of a task, and how often its handler was started.
+    fn account(&self, task: &str) -> Option<(&str, usize)> {
+        let account = self.tasks.get(task)?;
+        Some((account.path.as_deref()?, account.starts.len()))
+    }
+
     /// Whether its handler was started and has not ended.
     pub fn runs(&self, task: &str) -> bool {
         let account = self.tasks.get(task);
@@ -86,11 +94,21 @@ impl Ledger {
             .collect()
     }
 
-    pub fn balance(&self, archived: &[String], sums: &HashMap<String, String>) -> Balance {
+    pub fn balance(
+        &self,
+        archived: &[String],
+        poisoned: &str,
+        sums: &HashMap<String, String>,
+    ) -> Balance {
+        let poison_tries = match archived {
+            [task] => self.account(task).filter(|(path, _)| *path == poisoned),
+            _ => None,
+        };
         let mut balance = Balance {
             enqueued: 0,
             completed: 0,
             archived: archived.len(),
+            poison_tries: poison_tries.map(|(_, starts)| starts),
             lost: 0,
             run_twice: 0,
             ended_twice: 0,

@@ -18,6 +18,7 @@ mod input;
 mod journal;
 mod ledger;
 mod proof;
+mod report;
 mod screen;
 mod settings;
 mod store;

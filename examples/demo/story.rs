@@ -12,12 +12,12 @@ use windlass::{Client, NewTask};
 use crate::calibrate::{self, Effort};
 use crate::fleet::Worker;
 use crate::input::{self, Input};
-use crate::ledger::{Balance, Death, Ledger};
-use crate::proof;
+use crate::ledger::{Death, Ledger};
 use crate::screen::Screen;
 use crate::settings::{self, KILL_AT, MIN_HELD, PATIENCE, POISON_RETRIES};
 use crate::store::{self, Store};
 use crate::work::{POISON, Pack, SLEEPER};
+use crate::{proof, report};
 
 /// Between two looks at the workers and at Redis.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<()> {
         "input      {} files of {}, {}",
         input.files.len(),
         input.directory.display(),
-        mib(input.bytes)
+        report::mib(input.bytes)
     );
     let (input, effort) = spawn_blocking(move || {
         let effort = calibrate::measure(&input);
@@ -95,7 +95,9 @@ pub async fn run(plan: Plan) -> anyhow::Result<()> {
     let archived = demo.store.archived().await?;
     let sums = proof::sha256sums(&demo.ledger.completed_paths()).await?;
     fs::write(home.join("ledger.tsv"), demo.ledger.table())?;
-    report(&demo, &demo.ledger.balance(&archived, &sums))?;
+    let poisoned = made(&home, "poisoned")?;
+    let balance = demo.ledger.balance(&archived, &poisoned, &sums);
+    report::print(&demo.ledger, demo.death.as_ref(), &balance)?;
     println!(
         "nothing is missing, after {:.0} s",
         start.elapsed().as_secs_f64()
@@ -137,13 +139,11 @@ fn tasks(input: &Input, effort: &Effort, home: &Path) -> anyhow::Result<Vec<(Str
         };
         (path, NewTask::from(pack))
     };
-    let made = |name: &str, content: &[u8]| -> anyhow::Result<String> {
-        let path = home.join(name);
-        fs::write(&path, content)?;
-        Ok(path.to_str().context("the path is not UTF-8")?.to_owned())
-    };
-    let slow = task(made("slow", SLEEPER)?, 1);
-    let (path, poisoned) = task(made("poisoned", POISON)?, 1);
+    let (slow, poisoned) = (made(home, "slow")?, made(home, "poisoned")?);
+    fs::write(&slow, SLEEPER)?;
+    fs::write(&poisoned, POISON)?;
+    let slow = task(slow, 1);
+    let (path, poisoned) = task(poisoned, 1);
     // Its retries would otherwise wait behind all other files.
     let poisoned = poisoned.max_retry(POISON_RETRIES).priority(9);
     let mut tasks = vec![slow, (path, poisoned)];
@@ -151,6 +151,12 @@ fn tasks(input: &Input, effort: &Effort, home: &Path) -> anyhow::Result<Vec<(Str
         tasks.push(task(path.clone(), effort.rounds_of(index)));
     }
     Ok(tasks)
+}
+
+/// The path of a file that the demo makes itself.
+fn made(home: &Path, name: &str) -> anyhow::Result<String> {
+    let path = home.join(name);
+    Ok(path.to_str().context("the path is not UTF-8")?.to_owned())
 }
 
 struct Demo {
@@ -273,57 +279,4 @@ impl Demo {
         }
         Ok(wrote)
     }
-}
-
-/// Prints the ledger; an error names all that is wrong with it.
-fn report(demo: &Demo, balance: &Balance) -> anyhow::Result<()> {
-    let death = demo.death.as_ref();
-    let held = death.map_or(0, |death| death.held.len());
-    let again = death.map_or(Vec::new(), |death| demo.ledger.started_again(death));
-    let longest = again.iter().max().copied().unwrap_or_default();
-    println!();
-    println!("enqueued   {:>6}", balance.enqueued);
-    println!(
-        "completed  {:>6}  every hash compared with sha256sum: {} differ; {} became {}",
-        balance.completed,
-        balance.wrong,
-        mib(balance.bytes),
-        mib(balance.packed_bytes)
-    );
-    println!(
-        "archived   {:>6}  the poisoned one, after {} tries",
-        balance.archived,
-        POISON_RETRIES + 1
-    );
-    println!("lost       {:>6}", balance.lost);
-    println!(
-        "run twice  {:>6}  after the kill; {} of them to the end: Redis had not been told of the first",
-        balance.run_twice, balance.ended_twice
-    );
-    println!(
-        "killed server: it was running {held}; {} were started again elsewhere, after at most {:.1} s",
-        again.len(),
-        longest.as_secs_f64()
-    );
-    let checks = [
-        (balance.lost == 0, "tasks were lost"),
-        (balance.wrong == 0, "hashes differ"),
-        (balance.archived == 1, "not exactly one task is archived"),
-        (
-            demo.ledger.strangers() == 0,
-            "tasks ran that nobody enqueued",
-        ),
-        (
-            held >= MIN_HELD,
-            "no server was killed with enough tasks in hand",
-        ),
-    ];
-    let wrong = checks.iter().filter(|(right, _)| !right);
-    let wrong: Vec<&str> = wrong.map(|(_, what)| *what).collect();
-    ensure!(wrong.is_empty(), "{}", wrong.join("; "));
-    Ok(())
-}
-
-fn mib(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / 1024.0 / 1024.0)
 }
