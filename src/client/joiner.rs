@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::batch_len;
@@ -88,12 +89,14 @@ impl Joiner {
             !std::mem::replace(&mut state.sending, true)
         };
         if must_send {
-            // A task of its own, so that a caller that gives up does not leave the others waiting.
-            let sender = Sender {
-                joiner: self.clone(),
-                finished: false,
-            };
-            tokio::spawn(sender.run());
+            let sender = Sender::new(self);
+            if self.link.is_trusted() {
+                // Here and now: to wake another task would take longer than all the rest.
+                Lead(Some(sender)).send().await;
+            } else {
+                // A caller that gives up early, again and again, must not keep it from connecting.
+                tokio::spawn(sender.run());
+            }
         }
         match answered.await {
             Ok(answer) => answer,
@@ -203,6 +206,13 @@ struct Sender {
 }
 
 impl Sender {
+    fn new(joiner: &Arc<Joiner>) -> Self {
+        Self {
+            joiner: joiner.clone(),
+            finished: false,
+        }
+    }
+
     async fn run(mut self) {
         loop {
             let batch = self.joiner.take_batch();
@@ -221,6 +231,36 @@ impl Drop for Sender {
             let mut state = self.joiner.state();
             state.sending = false;
             refuse(std::mem::take(&mut state.waiting), BrokerError::NotSent);
+        }
+    }
+}
+
+/// A caller that sends its own task, which nobody waited for. What has gathered once it is done, or
+/// gives up, is left to a task of the runtime.
+struct Lead(Option<Sender>);
+
+impl Lead {
+    async fn send(self) {
+        let Some(sender) = &self.0 else { return };
+        let batch = sender.joiner.take_batch();
+        sender.joiner.send(batch).await;
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        let Some(mut sender) = self.0.take() else {
+            return;
+        };
+        let mut state = sender.joiner.state();
+        state.sending = !state.waiting.is_empty();
+        sender.finished = !state.sending;
+        drop(state);
+        // Without a runtime, dropping the sender refuses them.
+        if !sender.finished
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(sender.run());
         }
     }
 }

@@ -58,22 +58,23 @@ async fn a_dropped_enqueue_does_not_hold_up_the_others() {
     let client = stage.client().await;
     client.enqueue(task()).id("warm").await.unwrap();
     redis.pause();
-    // The first has begun to send for all when it is dropped; the second only waits.
-    for id in ["sending", "waiting"] {
-        let enqueue = client.enqueue(task()).id(id).send();
-        assert!(enqueue.now_or_never().is_none(), "Redis does not answer");
-    }
+    let mut sending = Box::pin(client.enqueue(task()).id("sending").send());
+    assert!(
+        (&mut sending).now_or_never().is_none(),
+        "Redis does not answer"
+    );
+    let mut waiting = Box::pin(client.enqueue(task()).id("waiting").send());
+    assert!(
+        (&mut waiting).now_or_never().is_none(),
+        "it waits for the first"
+    );
     let kept = tokio::spawn(client.enqueue(task()).id("kept").send());
     tokio::task::yield_now().await;
+    drop((sending, waiting));
     redis.resume();
     let enqueued = within("the one that was kept is answered", LIMIT, kept).await;
     assert!(enqueued.unwrap().unwrap().is_new());
-    // A dropped one is not taken back, and is not done by halves.
-    eventually("all are there", LIMIT, async || {
-        let ids = stage.ids("pending").await;
-        if ids.len() == 4 { Ok(()) } else { Err(ids) }
-    })
-    .await;
+    // A dropped one may be there, but not by halves.
     stage.audit().await;
 }
 
