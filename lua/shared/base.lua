@@ -1,4 +1,6 @@
--- Shared by every script: stands between the `#!lua` line and the script's own text.
+-- What every script may use. Of the files in this folder, what a script uses stands between its `#!lua`
+-- line and its own text, and nothing else: creating a function that is not called costs as much as a
+-- small command. So a statement begins at the left margin, and a local that is never set needs no name.
 --
 -- KEYS[1] is the queue's base key, such as `windlass:{default}`; every key of the queue begins with
 -- it, and its hash tag keeps them all in one slot of a cluster. ARGV[1] is the time in µs, or empty
@@ -6,11 +8,21 @@
 
 local SCHEMA = 1
 local base = KEYS[1]
-local META, WAKE, LEASES = base .. ':meta', base .. ':wake', base .. ':leases'
-local PENDING, ACTIVE, RETRY = base .. ':pending', base .. ':active', base .. ':retry'
-local SCHEDULED, ARCHIVED, COMPLETED = base .. ':scheduled', base .. ':archived', base .. ':completed'
-local DEADLINES, HOOKS, WAITERS = base .. ':deadlines', base .. ':hooks', base .. ':waiters'
-local DONE, GONE, STALE = 1, 0, -1
+local META = base .. ':meta'
+local WAKE = base .. ':wake'
+local LEASES = base .. ':leases'
+local PENDING = base .. ':pending'
+local ACTIVE = base .. ':active'
+local RETRY = base .. ':retry'
+local SCHEDULED = base .. ':scheduled'
+local ARCHIVED = base .. ':archived'
+local COMPLETED = base .. ':completed'
+local DEADLINES = base .. ':deadlines'
+local HOOKS = base .. ':hooks'
+local WAITERS = base .. ':waiters'
+local DONE = 1
+local GONE = 0
+local STALE = -1
 local HEAD_START_US = 60000000
 
 local now_us
@@ -103,15 +115,12 @@ local function count(counters)
   local total, today = base .. ':stats', nil
   for name, n in pairs(counters) do
     if n > 0 then
-      if not today then
-        today = total .. ':' .. day()
-        if redis.call('EXISTS', today) == 0 then
-          redis.pcall('HSET', today, name, 0)
-          redis.call('EXPIRE', today, 7776000)
-        end
-      end
+      today = today or total .. ':' .. day()
       redis.pcall('HINCRBY', total, name, n)
-      redis.pcall('HINCRBY', today, name, n)
+      if redis.pcall('HINCRBY', today, name, n) == n then
+        -- The counter's first of the day, and perhaps the key's.
+        redis.call('EXPIRE', today, 7776000)
+      end
     end
   end
 end

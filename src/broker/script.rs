@@ -1,13 +1,6 @@
 use redis::{Cmd, ToRedisArgs, Value};
 
-use super::{BrokerError, Query, clock};
-
-/// Stands in front of every script.
-pub(super) const BASE: &str = include_str!("../../lua/shared/base.lua");
-/// Stands in front of the scripts that end tasks, or look where they stand.
-pub(super) const ENDS: &str = include_str!("../../lua/shared/ends.lua");
-/// Stands in front of the scripts that end leases one by one.
-pub(super) const SETTLE: &str = include_str!("../../lua/shared/settle.lua");
+use super::{BrokerError, Query, clock, lua};
 
 /// A Lua script: one transition.
 pub(super) struct Script {
@@ -17,11 +10,8 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// Puts the shared Lua between the script's `#!lua` line, which must stay the first byte, and
-    /// its text.
-    pub(super) fn new(name: &'static str, text: &str, shared: &[&str]) -> Self {
-        let (flags, body) = text.split_once('\n').unwrap_or((text, ""));
-        let source = [&[flags], shared, &[body]].concat().join("\n");
+    pub(super) fn new(name: &'static str, text: &str) -> Self {
+        let source = lua::link(text);
         let sha = redis::Script::new(&source).get_hash().to_owned();
         Self { name, source, sha }
     }
@@ -86,5 +76,33 @@ fn is_no_script(error: &BrokerError) -> bool {
             .downcast_ref::<redis::RedisError>()
             .is_some_and(|e| e.code() == Some("NOSCRIPT")),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::broker::lua::link;
+
+    #[test]
+    fn a_script_has_what_it_uses_and_nothing_else() {
+        let linked = link("#!lua flags=allow-oom\n-- count() in a comment\nreturn after(1)\n");
+        let lines: Vec<_> = linked.lines().collect();
+        assert_eq!(lines[0], "#!lua flags=allow-oom");
+        assert!(linked.contains("local function after(ms)"), "{linked}");
+        // What `after` uses in turn, with all that sets it.
+        assert!(
+            linked.contains("local now_us\nif ARGV[1] == ''"),
+            "{linked}"
+        );
+        for unused in [
+            "function count",
+            "META",
+            "function day",
+            "local now =",
+            "--",
+        ] {
+            assert!(!linked.contains(unused), "{unused} in {linked}");
+        }
+        assert_eq!(lines.last(), Some(&"return after(1)"));
     }
 }

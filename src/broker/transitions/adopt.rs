@@ -3,16 +3,11 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "adopt",
-        include_str!("../../../lua/adopt.lua"),
-        &[BASE, ENDS],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("adopt", include_str!("../../../lua/adopt.lua")));
 
 /// nowhere → active, for records that stand in no state set: with a lease that is long over, or of
 /// this length where one is left. Answers how many there were.

@@ -1,16 +1,11 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Keys, Query};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "announce",
-        include_str!("../../../lua/announce.lua"),
-        &[BASE],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("announce", include_str!("../../../lua/announce.lua")));
 
 /// Keeps a server in the index of live ones for `lives`; zero takes it off.
 pub(crate) async fn announce(

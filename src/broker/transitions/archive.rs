@@ -1,17 +1,12 @@
 use std::sync::LazyLock;
 
-use super::super::script::{BASE, ENDS, SETTLE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "archive",
-        include_str!("../../../lua/archive.lua"),
-        &[BASE, ENDS, SETTLE],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("archive", include_str!("../../../lua/archive.lua")));
 
 /// Why a task is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

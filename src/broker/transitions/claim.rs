@@ -2,18 +2,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId, Malformed, Record};
 use crate::defaults;
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "claim",
-        include_str!("../../../lua/claim.lua"),
-        &[BASE, ENDS],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("claim", include_str!("../../../lua/claim.lua")));
 
 /// What a server asks of a queue.
 #[derive(Debug, Clone, Copy)]

@@ -1,17 +1,12 @@
 use std::sync::LazyLock;
 
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{Settled, settle};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "complete",
-        include_str!("../../../lua/complete.lua"),
-        &[BASE, ENDS],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("complete", include_str!("../../../lua/complete.lua")));
 
 /// A task that is done.
 #[derive(Debug, Clone)]

@@ -4,20 +4,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::Value;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Call, ENDS, Script};
+use super::super::script::{Call, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
 use super::span::{delay_ms, whole_ms};
 use crate::defaults;
 use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "enqueue",
-        include_str!("../../../lua/enqueue.lua"),
-        &[BASE, ENDS],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("enqueue", include_str!("../../../lua/enqueue.lua")));
 
 /// A checked task on its way to Redis.
 #[derive(Debug)]

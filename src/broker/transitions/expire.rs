@@ -1,17 +1,12 @@
 use std::sync::LazyLock;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use crate::defaults;
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "expire",
-        include_str!("../../../lua/expire.lua"),
-        &[BASE, ENDS],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("expire", include_str!("../../../lua/expire.lua")));
 
 /// What an expire call did.
 #[derive(Debug)]

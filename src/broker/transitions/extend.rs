@@ -1,13 +1,13 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{Settled, settle};
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("extend", include_str!("../../../lua/extend.lua"), &[BASE]));
+    LazyLock::new(|| Script::new("extend", include_str!("../../../lua/extend.lua")));
 
 /// active → active, with a later expiry. What is not `Done` is lost.
 pub(crate) async fn extend(

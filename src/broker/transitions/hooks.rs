@@ -2,7 +2,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::span::delay_ms;
 use super::{Malformed, Record};
@@ -12,23 +12,12 @@ static REGISTER: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "hooks_register",
         include_str!("../../../lua/hooks_register.lua"),
-        &[BASE],
     )
 });
-static TAKE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "hooks_take",
-        include_str!("../../../lua/hooks_take.lua"),
-        &[BASE, ENDS],
-    )
-});
-static DONE: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "hooks_done",
-        include_str!("../../../lua/hooks_done.lua"),
-        &[BASE],
-    )
-});
+static TAKE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("hooks_take", include_str!("../../../lua/hooks_take.lua")));
+static DONE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("hooks_done", include_str!("../../../lua/hooks_done.lua")));
 
 /// What a take call got.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ mod settle;
 mod span;
 mod sweep;
 mod tick;
+mod unblock;
 mod wait;
 
 pub(crate) use adopt::adopt;
@@ -44,4 +45,5 @@ pub(crate) use retry::{Retrial, retry};
 pub(crate) use settle::{By, Settled};
 pub(crate) use sweep::{SweepRequest, sweep};
 pub(crate) use tick::{LostLease, TickRequest, tick};
+pub(crate) use unblock::unblock;
 pub(crate) use wait::{Watched, wait};

@@ -1,37 +1,17 @@
 use std::sync::LazyLock;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Call, ENDS, Script};
+use super::super::script::{Call, Script};
 use super::super::{BrokerError, Keys, Query, Queue};
 
-static RUN: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "run",
-        include_str!("../../../lua/operator/run.lua"),
-        &[BASE, ENDS],
-    )
-});
-static END: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "end",
-        include_str!("../../../lua/operator/end.lua"),
-        &[BASE, ENDS],
-    )
-});
-static EDIT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "edit",
-        include_str!("../../../lua/operator/edit.lua"),
-        &[BASE, ENDS],
-    )
-});
-static LOOK: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "look",
-        include_str!("../../../lua/operator/look.lua"),
-        &[BASE, ENDS],
-    )
-});
+static RUN: LazyLock<Script> =
+    LazyLock::new(|| Script::new("run", include_str!("../../../lua/operator/run.lua")));
+static END: LazyLock<Script> =
+    LazyLock::new(|| Script::new("end", include_str!("../../../lua/operator/end.lua")));
+static EDIT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("edit", include_str!("../../../lua/operator/edit.lua")));
+static LOOK: LazyLock<Script> =
+    LazyLock::new(|| Script::new("look", include_str!("../../../lua/operator/look.lua")));
 
 /// What became of an operator's wish for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]

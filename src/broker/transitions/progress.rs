@@ -2,17 +2,12 @@ use std::sync::LazyLock;
 
 use redis::Value;
 
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{LeasedId, Settled};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "progress",
-        include_str!("../../../lua/progress.lua"),
-        &[BASE],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("progress", include_str!("../../../lua/progress.lua")));
 
 /// Notes how far an active task's handler has come.
 pub(crate) async fn progress(

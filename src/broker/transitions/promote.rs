@@ -2,12 +2,12 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("promote", include_str!("../../../lua/promote.lua"), &[BASE]));
+    LazyLock::new(|| Script::new("promote", include_str!("../../../lua/promote.lua")));
 
 /// What a promote call did.
 #[derive(Debug)]

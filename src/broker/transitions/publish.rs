@@ -1,12 +1,12 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Keys, Query};
 use super::announce;
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("publish", include_str!("../../../lua/publish.lua"), &[BASE]));
+    LazyLock::new(|| Script::new("publish", include_str!("../../../lua/publish.lua")));
 
 /// Writes a server's record, which vanishes after `lives` unless it is written again.
 pub(crate) async fn publish(

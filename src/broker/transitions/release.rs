@@ -1,17 +1,12 @@
 use std::sync::LazyLock;
 
-use super::super::script::{BASE, ENDS, SETTLE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "release",
-        include_str!("../../../lua/release.lua"),
-        &[BASE, ENDS, SETTLE],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("release", include_str!("../../../lua/release.lua")));
 
 /// A task that is handed back.
 #[derive(Debug, Clone)]

@@ -1,19 +1,14 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::{BASE, ENDS, SETTLE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
 use super::settle::{By, Settled, settle};
 use super::span::delay_ms;
 
-static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
-    Script::new(
-        "retry",
-        include_str!("../../../lua/retry.lua"),
-        &[BASE, ENDS, SETTLE],
-    )
-});
+static SCRIPT: LazyLock<Script> =
+    LazyLock::new(|| Script::new("retry", include_str!("../../../lua/retry.lua")));
 
 /// A failed try that is to be repeated.
 #[derive(Debug, Clone)]

@@ -2,11 +2,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, ENDS, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("wait", include_str!("../../../lua/wait.lua"), &[BASE, ENDS]));
+    LazyLock::new(|| Script::new("wait", include_str!("../../../lua/wait.lua")));
 
 /// How a task that somebody waits for stands.
 #[derive(Debug)]
