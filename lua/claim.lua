@@ -87,8 +87,10 @@ if looked_at > 0 then
     remove_broken(PENDING, missing, malformed)
   end
   bulk('ZREM', DEADLINES, had_deadline)
-  bury(expired, 'deadline_passed')
-  count({ expired = #expired })
+  if #expired > 0 then
+    bury(expired, 'deadline_passed')
+    count({ expired = #expired })
+  end
 end
 if #claimed > 0 then
   number = math.max((tonumber(meta[3]) or 0) + 1, now_us)

@@ -17,7 +17,7 @@
 -- that names it. Everything is decided before anything is written, against what this call has decided
 -- so far. Not allowed when Redis is out of memory: then nothing is written at all.
 
-read_meta()
+local schema = read_meta()[1]
 local tasks, records = {}, {}
 local at = 2
 while at <= #ARGV do
@@ -111,9 +111,6 @@ for i, task in ipairs(tasks) do
     counts.duplicates = counts.duplicates + 1
   end
 end
--- Reads nothing that is needed, but fails before any write where the key is of another type.
-redis.call('ZCARD', PENDING)
-local due_before = next_due()
 
 local pending, scheduled, deadlines = {}, {}, {}
 local function place(id, due, i, priority)
@@ -128,16 +125,38 @@ local function place(id, due, i, priority)
 end
 for i, task in ipairs(tasks) do
   if task.accepted then
+    place(task.id, task.due, i, task.priority)
+    if task.deadline then
+      deadlines[#deadlines + 1] = int(task.deadline)
+      deadlines[#deadlines + 1] = task.id
+    end
+  end
+end
+for id, change in pairs(replaced) do
+  if not change.new then
+    place(id, change.due, #tasks, change.priority)
+  end
+end
+local forwards = #scheduled + #deadlines > 0
+local due_before = forwards and next_due()
+
+-- State sets first: only their keys can be of another type, and then nothing is written.
+for id, change in pairs(replaced) do
+  if not change.new then
+    redis.call('ZREM', change.set, id)
+  end
+end
+bulk('ZADD', PENDING, pending)
+bulk('ZADD', SCHEDULED, scheduled)
+bulk('ZADD', DEADLINES, deadlines)
+for i, task in ipairs(tasks) do
+  if task.accepted then
     -- Thousands of small headers are more than `unpack` takes at once.
     for first = task.first, task.last, 1000 do
       redis.call('HSET', records[i], unpack(ARGV, first, math.min(first + 999, task.last)))
     end
     if task.own_id then
       redis.call('HSET', records[i], 'enqueued_at', int(now))
-    end
-    if task.deadline then
-      deadlines[#deadlines + 1] = int(task.deadline)
-      deadlines[#deadlines + 1] = task.id
     end
     if task.lock then
       redis.call('HSET', records[i], 'unique', task.mode .. ':' .. task.digest)
@@ -152,25 +171,19 @@ for i, task in ipairs(tasks) do
         end
       end
     end
-    place(task.id, task.due, i, task.priority)
   end
 end
 for id, change in pairs(replaced) do
   redis.call('HSET', record_key(id), 'payload', change.payload)
-  if not change.new then
-    redis.call('ZREM', change.set, id)
-    local span = lock_span(change.lock_time, change.due)
-    if span then
-      redis.call('PEXPIRE', change.lock, span)
-    end
-    place(id, change.due, #tasks, change.priority)
+  local span = not change.new and lock_span(change.lock_time, change.due)
+  if span then
+    redis.call('PEXPIRE', change.lock, span)
   end
 end
-bulk('ZADD', PENDING, pending)
-bulk('ZADD', SCHEDULED, scheduled)
-bulk('ZADD', DEADLINES, deadlines)
-redis.call('HSETNX', META, 'schema', SCHEMA)
-local due = #pending == 0 and next_due()
+if not schema then
+  redis.call('HSET', META, 'schema', SCHEMA)
+end
+local due = forwards and #pending == 0 and next_due()
 if #pending > 0 or (due and (not due_before or due < due_before)) then
   wake()
 end
