@@ -35,14 +35,12 @@ struct Held {
 const TRUSTED: Duration = Duration::from_secs(1);
 
 impl Held {
-    /// Whether the connection may have broken without anybody having noticed: Redis or something on
-    /// the way closed it while it was idle, or the runtime that drove it has ended.
-    fn is_doubtful(&self) -> bool {
-        self.used.is_none_or(|at| at.elapsed() > TRUSTED)
-            || self
-                .runtime
-                .as_ref()
-                .is_none_or(AbortOnDropHandle::is_finished)
+    /// Whether there is a connection that cannot have broken without anybody having noticed: Redis or
+    /// something on the way closed it while it was idle, or the runtime that drove it has ended.
+    fn is_trusted(&self) -> bool {
+        self.connection.is_some()
+            && self.used.is_some_and(|at| at.elapsed() <= TRUSTED)
+            && self.runtime.as_ref().is_some_and(|it| !it.is_finished())
     }
 }
 
@@ -68,14 +66,16 @@ impl Link {
         self.connection().await.map(drop)
     }
 
+    /// Whether a command can go at once, without a look whether the connection lives.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.held.try_lock().is_ok_and(|held| held.is_trusted())
+    }
+
     /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
     /// command that must not be repeated: whether one that was sent into a dead connection has run
     /// would be unknown.
     pub(crate) async fn revive(&self) -> Result<(), BrokerError> {
-        let held = self.held.lock().await;
-        let trusted = held.connection.is_some() && !held.is_doubtful();
-        drop(held);
-        if trusted {
+        if self.held.lock().await.is_trusted() {
             return Ok(());
         }
         match self.query(&redis::cmd("PING")).await {
@@ -84,11 +84,6 @@ impl Link {
             // Whatever else Redis says, it answers.
             _ => Ok(()),
         }
-    }
-
-    /// Drops the connection, which also ends a command that blocks on it.
-    pub(crate) async fn disconnect(&self) {
-        self.held.lock().await.connection = None;
     }
 
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), BrokerError> {

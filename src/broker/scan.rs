@@ -1,14 +1,14 @@
-use redis::Value;
+use redis::{Cmd, Value};
 
-use super::{BrokerError, Keys, Query};
+use super::{BrokerError, Keys, LeaseHolder, LeasedId, Query, Queue};
 
 /// How many keys Redis looks at in one step: well under a millisecond of its time.
 const STEP: usize = 1_000;
 
-/// A slow walk over the records of all queues, one bounded step at a time.
+/// A slow walk over the records of all queues, one bounded step at a time, that never ends.
 #[derive(Debug, Default)]
 pub(crate) struct RecordScan {
-    cursor: String,
+    cursor: Cursor,
 }
 
 impl RecordScan {
@@ -20,26 +20,87 @@ impl RecordScan {
     ) -> Result<Vec<(String, String)>, BrokerError> {
         let mut command = redis::cmd("SCAN");
         command
-            .arg(if self.cursor.is_empty() {
-                "0"
-            } else {
-                &self.cursor
-            })
+            .arg(self.cursor.as_str())
             .arg("MATCH")
             .arg(keys.records_pattern())
             .arg("COUNT")
             .arg(STEP);
-        let Value::Array(reply) = redis.query(&command).await? else {
-            return Err(BrokerError::Reply { script: "SCAN" });
+        let found = self.cursor.step(redis, &command).await?;
+        let names = found
+            .iter()
+            .filter_map(|key| keys.parse_record(std::str::from_utf8(key).ok()?));
+        Ok(names.collect())
+    }
+}
+
+/// A walk over the leases of one queue, one bounded step at a time.
+#[derive(Debug, Default)]
+pub(crate) struct LeaseScan {
+    cursor: Cursor,
+}
+
+impl LeaseScan {
+    /// The leases of a server met in the next step; `None` after the last one.
+    pub(crate) async fn step(
+        &mut self,
+        redis: &impl Query,
+        queue: &Queue,
+        server: &str,
+    ) -> Result<Option<Vec<LeasedId>>, BrokerError> {
+        if self.cursor.is_at_end() {
+            return Ok(None);
+        }
+        let mut command = redis::cmd("HSCAN");
+        command
+            .arg(queue.key("leases"))
+            .arg(self.cursor.as_str())
+            .arg("COUNT")
+            .arg(STEP);
+        let found = self.cursor.step(redis, &command).await?;
+        let leases = found.chunks_exact(2).filter_map(|pair| {
+            let id = std::str::from_utf8(&pair[0]).ok()?;
+            let (holder, _) = std::str::from_utf8(&pair[1]).ok()?.split_once(' ')?;
+            let (_, held_by) = holder.split_once('@')?;
+            (held_by == server).then(|| LeasedId {
+                id: id.into(),
+                holder: LeaseHolder::found(holder),
+            })
+        });
+        Ok(Some(leases.collect()))
+    }
+}
+
+/// Where a walk stands, as Redis names it.
+#[derive(Debug, Default)]
+struct Cursor(Option<String>);
+
+impl Cursor {
+    fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("0")
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.0.as_deref() == Some("0")
+    }
+
+    async fn step(
+        &mut self,
+        redis: &impl Query,
+        command: &Cmd,
+    ) -> Result<Vec<Vec<u8>>, BrokerError> {
+        let unexpected = || BrokerError::Reply { script: "SCAN" };
+        let Value::Array(reply) = redis.query(command).await? else {
+            return Err(unexpected());
         };
-        let [Value::BulkString(cursor), Value::Array(found)] = &reply[..] else {
-            return Err(BrokerError::Reply { script: "SCAN" });
+        let Ok([Value::BulkString(cursor), Value::Array(found)]) = <[Value; 2]>::try_from(reply)
+        else {
+            return Err(unexpected());
         };
-        self.cursor = String::from_utf8_lossy(cursor).into_owned();
-        let names = found.iter().filter_map(|key| match key {
-            Value::BulkString(key) => keys.parse_record(std::str::from_utf8(key).ok()?),
+        self.0 = Some(String::from_utf8_lossy(&cursor).into_owned());
+        let texts = found.into_iter().filter_map(|value| match value {
+            Value::BulkString(text) => Some(text),
             _ => None,
         });
-        Ok(names.collect())
+        Ok(texts.collect())
     }
 }

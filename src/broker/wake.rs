@@ -6,13 +6,17 @@ use super::{BrokerError, Link, Query, Queue};
 
 /// Blocks until one of the queues has a wake token, for at most `block`, and takes it: answers which
 /// queue's. Whoever takes a token must claim from that queue, also without a free slot, so that the
-/// token is handed on while tasks remain.
+/// token is handed on while tasks remain. `unblock` of the first queue ends it early.
 pub(crate) async fn wait_for_work<'a>(
     link: &Link,
+    server: &str,
     queues: impl Iterator<Item = &'a Queue> + Clone,
     block: Duration,
 ) -> Result<Option<usize>, BrokerError> {
     let mut command = redis::cmd("BLPOP");
+    for queue in queues.clone().take(1) {
+        command.arg(format!("{}:{server}", queue.wake()));
+    }
     for queue in queues.clone() {
         command.arg(queue.wake());
     }

@@ -1,7 +1,9 @@
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
+use tokio::select;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
@@ -11,10 +13,11 @@ use super::executor::Executor;
 use super::patience::Patience;
 use super::phase::Phase;
 use super::queues::ServedQueue;
+use super::recall::recall;
 use super::round::Round;
 use super::shared::Shared;
 use super::shares::shares;
-use crate::broker::{BrokerError, Claim, ClaimRequest, claim, wait_for_work};
+use crate::broker::{BrokerError, Claim, ClaimRequest, Fault, Link, claim, unblock, wait_for_work};
 use crate::defaults::{BLOCK, SCRIPT_TASKS};
 
 /// How long a server that stops may take to hand wake tokens on.
@@ -27,8 +30,12 @@ pub(super) struct Claimer {
     executor: Executor,
     /// Fires when the server can be seen to live: one that holds leases and is not seen counts as dead.
     seen: CancellationToken,
-    /// The place, in the list of queues, of the one whose token was taken last.
+    /// The place, in the list of queues, of the one whose token was taken but which was not asked yet.
     woken: Option<usize>,
+    /// Every queue was asked, and had nothing: it is time to block.
+    dry: bool,
+    /// The answer of a claim may have been lost.
+    doubtful: bool,
 }
 
 impl Claimer {
@@ -44,11 +51,13 @@ impl Claimer {
             executor,
             seen,
             woken: None,
+            dry: false,
+            doubtful: false,
         }
     }
 
     /// Claims until the server becomes quiet or stops; then hands a token on that it may have eaten.
-    /// Only waits are cut short: a claim on its way is awaited, because Redis may have leased tasks.
+    /// No claim that is on its way is dropped, because Redis may have leased tasks.
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut patience = Patience::new("claimer");
@@ -57,46 +66,77 @@ impl Claimer {
             let Some(mut permits) = self.free_slots().await else {
                 break;
             };
-            let mut round = Round::default();
-            let got = self.claim_round(&mut permits, &mut round).await;
+            let slots = permits.num_permits();
+            let asked = self.ask(&mut permits).await;
+            let got = slots - permits.num_permits();
             drop(permits);
-            let waited = match (got, round.end()) {
-                (Ok(0), Ok(())) => {
+            match asked {
+                Ok(()) => {
                     patience.worked(&shared);
-                    shared.unless_quiet(self.wait()).await.unwrap_or(Ok(()))
+                    if got > 0 {
+                        // Handlers that end at once free their slots for the same next claim.
+                        yield_now().await;
+                    }
                 }
-                (Ok(_), Ok(())) => {
-                    patience.worked(&shared);
-                    // Handlers that end at once free their slots for the same next claim.
-                    yield_now().await;
-                    Ok(())
+                Err(error) => {
+                    self.dry = false;
+                    self.doubtful = true;
+                    let pause = patience.failed(&shared, &error);
+                    // One queue fails: the others go on while they have work.
+                    if got == 0 || error.fault() == Fault::Reconnect {
+                        shared.unless_quiet(tokio::time::sleep(pause)).await;
+                    }
                 }
-                // One queue fails: the others go on while they have work.
-                (Ok(1..), Err(error)) => {
-                    patience.failed(&shared, &error);
-                    Ok(())
-                }
-                (Ok(0), Err(error)) | (Err(error), _) => Err(error),
-            };
-            if let Err(error) = waited {
-                shared.unless_quiet(patience.wait(&shared, &error)).await;
             }
         }
-        // Ends a block that may be on its way.
-        self.connections.wake.disconnect().await;
-        if tokio::time::timeout(HAND_ON, self.hand_tokens_on())
-            .await
-            .is_err()
-        {
+        let hand_on = async {
+            let _ = self.recall().await;
+            self.hand_tokens_on().await;
+        };
+        if tokio::time::timeout(HAND_ON, hand_on).await.is_err() {
             tracing::debug!(
                 "could not hand wake tokens on in time; the others' polls stand in for them"
             );
         }
     }
 
-    async fn hand_tokens_on(&self) {
+    /// Asks Redis for work once, at the right pace.
+    async fn ask(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
+        self.recall().await?;
+        let mut round = Round::default();
+        if self.dry {
+            self.wait(permits, &mut round).await?;
+        } else {
+            let slots = permits.num_permits();
+            self.claim_round(permits, &mut round).await?;
+            self.dry = permits.num_permits() == slots;
+        }
+        round.end()
+    }
+
+    /// After a claim whose answer may have been lost.
+    async fn recall(&mut self) -> Result<(), BrokerError> {
+        if !self.doubtful {
+            return Ok(());
+        }
+        let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
-            if let Err(error) = self.claim(served, 0).await {
+            round.note(recall(&self.shared, &self.connections, &served.queue).await)?;
+        }
+        self.doubtful = false;
+        if let Err(error) = round.end() {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "could not look for tasks of lost claims; their leases will run out"
+            );
+        }
+        Ok(())
+    }
+
+    async fn hand_tokens_on(&self) {
+        let link = &self.connections.claim;
+        for served in self.shared.queues.now().iter() {
+            if let Err(error) = self.claim(link, served, 0).await {
                 tracing::debug!(
                     queue = &*served.queue.name,
                     error = &error as &dyn std::error::Error,
@@ -109,12 +149,15 @@ impl Claimer {
     /// All slots that are free, at least one; `None` when the server became quiet first.
     async fn free_slots(&self) -> Option<OwnedSemaphorePermit> {
         let slots = &self.shared.slots;
+        let vitals = &self.shared.vitals;
+        vitals.claimer_waits_for_slots(true);
         // The semaphore is never closed.
         let mut permits = self
             .shared
             .unless_quiet(slots.clone().acquire_owned())
             .await?
             .ok()?;
+        vitals.claimer_waits_for_slots(false);
         let more = slots.available_permits().try_into().unwrap_or(u32::MAX);
         if let Ok(more) = slots.clone().try_acquire_many_owned(more) {
             permits.merge(more);
@@ -123,27 +166,27 @@ impl Claimer {
     }
 
     /// Asks every queue for its share of the free slots, then those that may have more for what is
-    /// left. Answers how many tasks it got, and notes in `round` what Redis refused for single queues.
+    /// left. Notes in `round` what Redis refused for single queues.
     async fn claim_round(
         &mut self,
         permits: &mut OwnedSemaphorePermit,
         round: &mut Round,
-    ) -> Result<usize, BrokerError> {
+    ) -> Result<(), BrokerError> {
+        let link = &self.connections.claim;
         let queues = self.shared.queues.now();
         let woken = self.woken.take();
         if self.shared.config.strict {
             return self.claim_in_order(&queues, permits, round).await;
         }
-        let slots = permits.num_permits();
         let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
-        let mut asked = shares(slots, &weights);
+        let mut asked = shares(permits.num_permits(), &weights);
         let must_ask = |place: usize| woken == Some(place);
         let first = self
-            .claim_shares(&queues, &asked, must_ask, permits, round)
+            .claim_shares(link, &queues, &asked, must_ask, permits, round)
             .await?;
         let left = permits.num_permits();
         if left == 0 || queues.len() == 1 {
-            return Ok(slots - left);
+            return Ok(());
         }
         let weights: Vec<u32> = queues
             .iter()
@@ -157,15 +200,16 @@ impl Claimer {
             })
             .collect();
         asked = shares(left, &weights);
-        self.claim_shares(&queues, &asked, |_| false, permits, round)
-            .await?;
-        Ok(slots - permits.num_permits())
+        self.claim_shares(link, &queues, &asked, |_| false, permits, round)
+            .await
+            .map(drop)
     }
 
     /// Claims in one pipeline; answers which queues have more. What was claimed is started even when
     /// another queue's call failed.
     async fn claim_shares(
         &self,
+        link: &Link,
         queues: &[ServedQueue],
         room: &[usize],
         must_ask: impl Fn(usize) -> bool,
@@ -173,8 +217,9 @@ impl Claimer {
         round: &mut Round,
     ) -> Result<Vec<bool>, BrokerError> {
         let places = (0..queues.len()).filter(|&place| room[place] > 0 || must_ask(place));
-        let calls = places
-            .map(|place| async move { (place, self.claim(&queues[place], room[place]).await) });
+        let calls = places.map(|place| async move {
+            (place, self.claim(link, &queues[place], room[place]).await)
+        });
         let mut more = vec![false; queues.len()];
         let mut reached = Ok(());
         for (place, claimed) in join_all(calls).await {
@@ -194,25 +239,30 @@ impl Claimer {
         queues: &[ServedQueue],
         permits: &mut OwnedSemaphorePermit,
         round: &mut Round,
-    ) -> Result<usize, BrokerError> {
-        let slots = permits.num_permits();
+    ) -> Result<(), BrokerError> {
         for served in queues {
             // Also without room: this may be the queue whose token was taken.
-            match self.claim(served, permits.num_permits()).await {
+            let claim = self.claim(&self.connections.claim, served, permits.num_permits());
+            match claim.await {
                 Ok(claimed) => self.executor.start(&served.queue, claimed, permits),
                 Err(error) => round.note(Err(error))?,
             }
         }
-        Ok(slots - permits.num_permits())
+        Ok(())
     }
 
-    async fn claim(&self, served: &ServedQueue, room: usize) -> Result<Claim, BrokerError> {
+    async fn claim(
+        &self,
+        link: &Link,
+        served: &ServedQueue,
+        room: usize,
+    ) -> Result<Claim, BrokerError> {
         let request = ClaimRequest {
             server: &self.shared.id,
             room: room.min(SCRIPT_TASKS),
             lease: self.shared.config.lease,
         };
-        let claimed = claim(&self.connections.claim, &served.queue, request).await?;
+        let claimed = claim(link, &served.queue, request).await?;
         self.shared.vitals.claim_answered();
         if let Some(next_due) = claimed.next_due {
             self.shared.due.hint(&served.queue, next_due);
@@ -220,16 +270,65 @@ impl Claimer {
         Ok(claimed)
     }
 
-    /// Blocks until there may be work. The jitter keeps many servers from polling in step.
-    async fn wait(&mut self) -> Result<(), BrokerError> {
+    /// Blocks until there may be work, and claims from each queue right behind the block, on the same
+    /// connection: a task that comes costs no second way to Redis. One task each, because what a server
+    /// that dies or freezes in its sleep has claimed waits for its lease to end.
+    async fn wait(
+        &mut self,
+        permits: &mut OwnedSemaphorePermit,
+        round: &mut Round,
+    ) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
+        // The jitter keeps many servers from polling in step.
         let block = BLOCK.mul_f64(rand::random_range(0.9..1.0));
-        if queues.is_empty() {
-            tokio::time::sleep(block).await;
+        let Some(first) = queues.first() else {
+            self.dry = false;
+            let change = tokio::time::timeout(block, self.shared.queues.changed());
+            self.shared.unless_quiet(change).await;
             return Ok(());
-        }
+        };
+        let slots = permits.num_permits();
+        let room = self.room_behind_block(slots, &queues);
+        let link = &self.connections.wake;
         let names = queues.iter().map(|served| &served.queue);
-        self.woken = wait_for_work(&self.connections.wake, names, block).await?;
+        let block = wait_for_work(link, &self.shared.id, names, block);
+        let claims = self.claim_shares(link, &queues, &room, |_| false, permits, round);
+        let unblock = async {
+            select! {
+                () = self.shared.phases.reached(Phase::Quiet) => {}
+                () = self.shared.queues.changed() => {}
+            }
+            // When it fails, the block ends by itself.
+            let link = &self.connections.claim;
+            let _ = unblock(link, &first.queue, &self.shared.id, BLOCK).await;
+            pending().await
+        };
+        let (woken, claimed) = select! {
+            biased;
+            // Polled in this order, so sent in it.
+            waited = join(block, claims) => waited,
+            never = unblock => never,
+        };
+        let woken = woken?;
+        claimed?;
+        self.woken = woken.filter(|&place| room[place] == 0);
+        self.dry = permits.num_permits() == slots && room.iter().all(|&room| room > 0);
         Ok(())
+    }
+
+    /// What to claim from each queue once a block ends.
+    fn room_behind_block(&self, slots: usize, queues: &[ServedQueue]) -> Vec<usize> {
+        if self.shared.config.strict {
+            // The others must wait until the first has nothing.
+            return (0..queues.len())
+                .map(|place| usize::from(place == 0))
+                .collect();
+        }
+        if slots >= queues.len() {
+            return vec![1; queues.len()];
+        }
+        let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
+        let shares = shares(slots, &weights).into_iter();
+        shares.map(|share| share.min(1)).collect()
     }
 }

@@ -50,11 +50,8 @@ impl ServerHandle {
     /// Whether the server does its work, and what keeps it from that.
     pub fn health(&self) -> Health {
         let shared = &self.shared;
-        let waits_for_claims =
-            shared.phases.now() == Phase::Running && shared.slots.available_permits() > 0;
-        let mut problems = shared
-            .vitals
-            .problems(shared.config.heartbeat, waits_for_claims);
+        let claims = shared.phases.now() == Phase::Running;
+        let mut problems = shared.vitals.problems(shared.config.heartbeat, claims);
         let leaked = self.stats().leaked;
         if leaked > 0 {
             problems.push(Problem::LeakedHandlers(leaked));

@@ -1,5 +1,5 @@
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Whether a server does its work.
@@ -40,6 +40,7 @@ pub enum Problem {
 pub(super) struct Vitals {
     heartbeat: Moment,
     claim: Moment,
+    claimer_waits_for_slots: AtomicBool,
     runtime: Moment,
 }
 
@@ -52,6 +53,12 @@ impl Vitals {
         self.claim.now();
     }
 
+    /// While all slots are taken the claimer has nothing to ask.
+    pub(super) fn claimer_waits_for_slots(&self, waits: bool) {
+        self.claim.now();
+        self.claimer_waits_for_slots.store(waits, Ordering::Relaxed);
+    }
+
     pub(super) fn runtime_ran(&self) {
         self.runtime.now();
     }
@@ -61,14 +68,14 @@ impl Vitals {
         self.runtime.longer_ago_than(Duration::from_secs(5))
     }
 
-    pub(super) fn problems(&self, heartbeat: Duration, waits_for_claims: bool) -> Vec<Problem> {
+    pub(super) fn problems(&self, heartbeat: Duration, claims: bool) -> Vec<Problem> {
         let silent = self
             .heartbeat
             .longer_ago_than(heartbeat * 2 + Duration::from_secs(1));
         let unclaimed = self
             .claim
             .longer_ago_than(Duration::from_secs(5))
-            .filter(|_| waits_for_claims);
+            .filter(|_| claims && !self.claimer_waits_for_slots.load(Ordering::Relaxed));
         silent
             .map(Problem::NoHeartbeat)
             .into_iter()

@@ -22,6 +22,7 @@ mod patience;
 mod phase;
 mod place;
 mod queues;
+mod recall;
 mod recoverer;
 mod report;
 mod retry_delay;

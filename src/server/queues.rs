@@ -1,5 +1,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tokio::sync::Notify;
+
 use crate::broker::Queue;
 
 /// A queue that a server serves.
@@ -11,15 +13,21 @@ pub(super) struct ServedQueue {
 
 /// The queues that a server serves, which may change while it runs.
 #[derive(Debug)]
-pub(super) struct Queues(RwLock<Arc<[ServedQueue]>>);
+pub(super) struct Queues {
+    list: RwLock<Arc<[ServedQueue]>>,
+    changed: Notify,
+}
 
 impl Queues {
     pub(super) fn new(queues: Vec<ServedQueue>) -> Self {
-        Self(RwLock::new(queues.into()))
+        Self {
+            list: RwLock::new(queues.into()),
+            changed: Notify::new(),
+        }
     }
 
     pub(super) fn now(&self) -> Arc<[ServedQueue]> {
-        self.0
+        self.list
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -30,11 +38,17 @@ impl Queues {
         &self,
         change: impl FnOnce(&[ServedQueue]) -> Option<Vec<ServedQueue>>,
     ) -> bool {
-        let mut queues = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.list.write().unwrap_or_else(PoisonError::into_inner);
         let Some(changed) = change(&queues) else {
             return false;
         };
         *queues = changed.into();
+        self.changed.notify_one();
         true
+    }
+
+    /// Returns once the list has changed since the last call. For one caller, the claimer.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
     }
 }

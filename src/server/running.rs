@@ -107,6 +107,18 @@ impl Running {
         by_queue
     }
 
+    /// Those of these leases that none of the runs has.
+    pub(super) fn unknown(&self, mut leases: Vec<LeasedId>) -> Vec<LeasedId> {
+        let tasks = self.tasks();
+        let held: HashMap<&str, &LeaseHolder> = tasks
+            .by_number
+            .values()
+            .map(|run| (&*run.leased.id, &run.leased.holder))
+            .collect();
+        leases.retain(|lease| held.get(&*lease.id) != Some(&&lease.holder));
+        leases
+    }
+
     /// Cancels every handler that still runs.
     pub(super) fn cancel_all(&self, reason: CancelReason) {
         for run in self.tasks().by_number.values().filter(|run| !run.settling) {

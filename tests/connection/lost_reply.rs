@@ -102,11 +102,11 @@ async fn of_many_tasks_only_those_on_their_way_are_unknown() {
 }
 
 #[tokio::test]
-async fn tasks_of_a_claim_without_a_reply_are_not_lost() {
+async fn tasks_of_a_claim_without_a_reply_are_handed_back_at_once() {
     let (proxy, stage) = stage("claim").await;
     let client = stage.client().await;
     let many = client
-        .enqueue_many((0..20).map(|i| task(&i.to_string())))
+        .enqueue_many((0..20).map(|i| task(&i.to_string()).max_retry(0)))
         .await;
     assert!(many.iter().all(Result::is_ok));
     let (says, mut runs) = seen();
@@ -114,9 +114,7 @@ async fn tasks_of_a_claim_without_a_reply_are_not_lost() {
         let said = says.send(context.id().to_owned());
         async move { said.map_err(|error| error.to_string()) }
     });
-    let settings = stage.server().lease(Duration::from_secs(1)).concurrency(8);
-    let settings = settings.clock_skew(Duration::from_millis(100));
-    let settings = settings.scan_interval(Duration::from_millis(200));
+    let settings = stage.server().lease(10 * LIMIT).concurrency(8);
     let server = settings.build(router).await.unwrap();
     // Nothing else that it sends has the most bytes that a claim may answer.
     proxy.drop_replies_once(calls(&[server.handle().id(), "\r\n1048576\r\n"]));
@@ -128,7 +126,7 @@ async fn tasks_of_a_claim_without_a_reply_are_not_lost() {
     stage.wait_until_drained("default", LIMIT).await;
     stage.audit().await;
     let stats = server.stop().await.stats;
-    assert_eq!((stats.completed, stats.recovered), (20, 8));
+    assert_eq!((stats.completed, stats.recovered), (20, 0));
     assert_eq!(stage.count("archived").await, 0);
     assert!(runs.so_far().is_empty(), "nothing ran twice");
 }

@@ -33,12 +33,7 @@ async fn slowest_pickup(name: &str, times: usize, fail: impl AsyncFn(&Proxy, u64
     for _ in 0..times {
         let waiting = eventually("the server waits for work", LIMIT, async || {
             let open = proxy.open().into_iter();
-            let mut waits = open.filter(|connection| {
-                connection
-                    .last_request
-                    .windows(5)
-                    .any(|bytes| bytes == b"BLPOP")
-            });
+            let mut waits = open.filter(|connection| connection.commands.contains("BLPOP"));
             // One that failed may not be closed yet.
             waits.find(|connection| connection.id > failed)
         })

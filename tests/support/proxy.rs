@@ -4,6 +4,7 @@ mod link;
 mod resp;
 mod state;
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::Arc;
 
@@ -41,8 +42,8 @@ pub struct Proxy {
 pub struct Connection {
     /// Counts from 1 in the order in which connections were accepted.
     pub id: u64,
-    /// The newest request on it, as it was sent; tells connections apart.
-    pub last_request: Vec<u8>,
+    /// The names of the commands that it has carried; tells connections apart.
+    pub commands: BTreeSet<String>,
 }
 
 impl Proxy {
@@ -134,7 +135,7 @@ impl Proxy {
         let state = self.shared.state();
         let view = |(id, open): (&u64, &Open)| Connection {
             id: *id,
-            last_request: open.last_request.clone(),
+            commands: open.commands.clone(),
         };
         state.open.iter().map(view).collect()
     }

@@ -15,8 +15,8 @@ impl LeaseHolder {
         Self(format!("{number}@{server}").into())
     }
 
-    /// As a recoverer found it; empty where `active` has an id that `leases` lacks.
-    pub(super) fn found(text: String) -> Self {
+    /// As it stands in Redis; empty where `active` has an id that `leases` lacks.
+    pub(in crate::broker) fn found(text: &str) -> Self {
         Self(text.into())
     }
 

@@ -2,14 +2,14 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::super::reply::Parts;
-use super::super::script::{BASE, Script};
+use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId};
 use crate::defaults;
 use crate::task::RetryPolicy;
 
 static SCRIPT: LazyLock<Script> =
-    LazyLock::new(|| Script::new("tick", include_str!("../../../lua/tick.lua"), &[BASE]));
+    LazyLock::new(|| Script::new("tick", include_str!("../../../lua/tick.lua")));
 
 /// How a recoverer looks.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ fn parse(mut parts: Parts) -> Option<Tick> {
         lost.push(LostLease {
             task: LeasedId {
                 id: list.text()?.into(),
-                holder: LeaseHolder::found(list.text()?),
+                holder: LeaseHolder::found(&list.text()?),
             },
             kind: list.text()?,
             // A field that makes no sense counts as its default: the task must still be taken back.

@@ -77,8 +77,7 @@ async fn the_next_heartbeat_tells_it_where_the_channel_is_cut() {
     until_it_listens(&stage, call.context.server_id()).await;
     // Dead without a word: the server does not know that it hears nothing.
     let open = proxy.open();
-    let subscribed = |request: &[u8]| String::from_utf8_lossy(request).contains("SUBSCRIBE");
-    let channel = open.iter().find(|open| subscribed(&open.last_request));
+    let channel = open.iter().find(|open| open.commands.contains("SUBSCRIBE"));
     proxy.set_mode_of(channel.expect("it is open").id, Mode::BlackHole);
 
     let inspector = stage.inspector().await;
@@ -104,8 +103,10 @@ async fn a_channel_that_was_cut_is_opened_again() {
     for _ in 0..3 {
         until_it_listens(&stage, call.context.server_id()).await;
         let open = proxy.open();
-        let subscribed = |request: &[u8]| String::from_utf8_lossy(request).contains("SUBSCRIBE");
-        for channel in open.iter().filter(|open| subscribed(&open.last_request)) {
+        for channel in open
+            .iter()
+            .filter(|open| open.commands.contains("SUBSCRIBE"))
+        {
             proxy.reset(channel.id);
         }
     }

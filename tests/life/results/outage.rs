@@ -18,8 +18,7 @@ async fn client_behind(proxy: &Proxy, stage: &Stage) -> Client {
 /// The connection on which the ends of tasks are told.
 fn subscription(proxy: &Proxy) -> u64 {
     let open = proxy.open();
-    let subscribed = |request: &[u8]| String::from_utf8_lossy(request).contains("SUBSCRIBE");
-    let open = open.iter().find(|open| subscribed(&open.last_request));
+    let open = open.iter().find(|open| open.commands.contains("SUBSCRIBE"));
     open.expect("somebody listens").id
 }
 

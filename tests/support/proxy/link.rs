@@ -183,11 +183,18 @@ impl Link {
     fn note(&self, request: &[u8]) -> Option<Loss> {
         let mut state = self.shared.state();
         if let Some(open) = state.open.get_mut(&self.id) {
-            open.last_request = request.to_vec();
+            open.commands.insert(command(request));
         }
         let fault = state.fault.take_if(|fault| (fault.matches)(request));
         fault.map(|fault| fault.loss)
     }
+}
+
+/// The name of a request's command.
+fn command(request: &[u8]) -> String {
+    let name = request.split(|&byte| byte == b'\n').nth(2);
+    let name = String::from_utf8_lossy(name.unwrap_or_default());
+    name.trim_end().to_uppercase()
 }
 
 /// Redis executes all that it was sent before it sees the end of the stream,

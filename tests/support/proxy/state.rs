@@ -1,6 +1,6 @@
 //! What the proxy, its connections and the test share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -49,11 +49,8 @@ impl State {
     pub fn admit(&mut self) -> (u64, watch::Receiver<Order>) {
         self.accepted += 1;
         let (order, orders) = watch::channel(Order::Run(self.mode));
-        let last_request = Vec::new();
-        let open = Open {
-            order,
-            last_request,
-        };
+        let commands = BTreeSet::new();
+        let open = Open { order, commands };
         self.open.insert(self.accepted, open);
         (self.accepted, orders)
     }
@@ -61,7 +58,7 @@ impl State {
 
 pub struct Open {
     order: watch::Sender<Order>,
-    pub last_request: Vec<u8>,
+    pub commands: BTreeSet<String>,
 }
 
 impl Open {
