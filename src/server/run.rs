@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,10 +14,10 @@ use super::forwarder::Forwarder;
 use super::heartbeat::Heartbeat;
 use super::hooks::Hooks;
 use super::janitor::Janitor;
+use super::outbox::Outbox;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
 use super::running::Run;
-use super::settlement::Settlement;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
@@ -140,8 +139,6 @@ struct Parts {
     /// Those that nothing waits for.
     others: JoinSet<()>,
     runs: TaskTracker,
-    /// Keeps the settler waiting also once nothing is claimed any more: it ends when it is told to.
-    _settlements: mpsc::Sender<Settlement>,
     close_settler: CancellationToken,
     hooks: JoinSet<()>,
     stop_hooks: CancellationToken,
@@ -162,16 +159,14 @@ impl Parts {
         .start(heartbeat_ended.clone().drop_guard())
         .map_err(ServerError::Heartbeat)?;
 
-        // What ended and is not settled is bounded by this and the slots.
-        let (sender, settlements) = mpsc::channel(shared.config.concurrency.max(256));
-        let executor = Executor::new(shared.clone(), connections.clone(), sender.clone());
+        let (outbox, opened) = Outbox::new(shared.clone());
+        let executor = Executor::new(shared.clone(), connections.clone(), outbox);
         let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
             settler: JoinSet::new(),
             others: JoinSet::new(),
             runs,
-            _settlements: sender,
             close_settler: CancellationToken::new(),
             hooks: JoinSet::new(),
             stop_hooks: CancellationToken::new(),
@@ -182,7 +177,7 @@ impl Parts {
         let settler = Settler {
             shared: shared.clone(),
             connections: connections.clone(),
-            settlements,
+            opened,
             close: parts.close_settler.clone(),
         };
         parts.settler.spawn(settler.run());
