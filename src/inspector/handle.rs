@@ -59,7 +59,8 @@ impl Inspector {
     }
 
     /// Makes a scheduled, retried or archived task pending now. One from the archive starts anew,
-    /// with all its retries, and takes its lock again.
+    /// with all its retries, and takes its lock again. A `deadline` or `start_before` that has passed
+    /// is dropped, so that the task runs; one in the future stays.
     ///
     /// # Errors
     /// See [`task`](Self::task).
