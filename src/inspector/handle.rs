@@ -104,6 +104,9 @@ impl Inspector {
 
     /// Gives a task that is not active another payload; the task given must be of the same kind.
     ///
+    /// A lock ([`Unique`](crate::Unique)) is made when a task is enqueued, and an edit does not change
+    /// it: a task whose lock is made of its payload keeps that of the payload it was enqueued with.
+    ///
     /// # Errors
     /// See [`task`](Self::task); and a payload that cannot be stored.
     pub async fn edit(
