@@ -158,9 +158,9 @@ impl Heartbeat {
                 "the task's lease was lost; its handler is cancelled"
             );
         }
-        shared.observe(&Event::LeaseLost {
-            id,
-            queue: &queue.name,
+        shared.observe(|| Event::LeaseLost {
+            id: id.to_owned(),
+            queue: queue.name.to_string(),
         });
     }
 
@@ -236,7 +236,7 @@ impl Heartbeat {
                         "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()"
                     );
                 }
-                self.shared.observe(&Event::RuntimeBlocked(blocked));
+                self.shared.observe(|| Event::RuntimeBlocked(blocked));
             }
         }
     }

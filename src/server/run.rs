@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,6 +15,7 @@ use super::forwarder::Forwarder;
 use super::heartbeat::Heartbeat;
 use super::hooks::Hooks;
 use super::janitor::Janitor;
+use super::observer::Observer;
 use super::outbox::Outbox;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
@@ -21,7 +23,7 @@ use super::running::Run;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
-use super::{Report, ServerBuilder, ServerHandle, StillRunning};
+use super::{Event, Report, ServerBuilder, ServerHandle, StillRunning};
 use crate::router::CancelReason;
 
 /// How long the settler may take for what is left when the server ends.
@@ -55,6 +57,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) connections: Arc<Connections>,
+    pub(super) events: mpsc::Receiver<Event>,
 }
 
 /// Why a server could not run.
@@ -64,6 +67,9 @@ pub enum ServerError {
     /// The heartbeat's thread could not be started.
     #[error("the heartbeat's thread could not be started")]
     Heartbeat(#[source] std::io::Error),
+    /// The thread for the function given to [`on_event`](ServerBuilder::on_event) could not be started.
+    #[error("the observer's thread could not be started")]
+    Observer(#[source] std::io::Error),
     /// A part of the server panicked. What ran was handed back; start the process anew.
     #[error("the {0} ended unasked, so the server was stopped: restart it, and report this")]
     Died(&'static str),
@@ -89,8 +95,7 @@ impl Server {
     /// SIGTERM or SIGINT hurries it.
     ///
     /// # Errors
-    /// The heartbeat's thread or the signal handlers could not be set up, or a part of the server
-    /// panicked. A Redis that is away is no error: it is waited for.
+    /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis that is away is no error: it is waited for.
     pub async fn run(self) -> Result<Report, ServerError> {
         let signals = Signals::install().map_err(ServerError::Signals)?;
         let shared = self.shared.clone();
@@ -107,7 +112,7 @@ impl Server {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
-        let mut parts = Parts::start(self.shared, self.connections)?;
+        let mut parts = Parts::start(self)?;
         let shared = parts.shared.clone();
         let died = tokio::select! {
             () = stop => None,
@@ -144,10 +149,29 @@ struct Parts {
     stop_hooks: CancellationToken,
     stop_heartbeat: CancellationToken,
     heartbeat_ended: CancellationToken,
+    close_observer: CancellationToken,
+    observer_ended: CancellationToken,
 }
 
 impl Parts {
-    fn start(shared: Arc<Shared>, connections: Arc<Connections>) -> Result<Self, ServerError> {
+    fn start(server: Server) -> Result<Self, ServerError> {
+        let Server {
+            shared,
+            connections,
+            events,
+        } = server;
+        let (close_observer, observer_ended) = (CancellationToken::new(), CancellationToken::new());
+        let ended = observer_ended.clone().drop_guard();
+        if let Some(observer) = shared.config.observer.clone() {
+            Observer {
+                shared: shared.clone(),
+                observer,
+                events,
+                close: close_observer.clone(),
+            }
+            .start(ended)
+            .map_err(ServerError::Observer)?;
+        }
         let (stop_heartbeat, seen) = (CancellationToken::new(), CancellationToken::new());
         let heartbeat_ended = CancellationToken::new();
         Heartbeat {
@@ -172,6 +196,8 @@ impl Parts {
             stop_hooks: CancellationToken::new(),
             stop_heartbeat,
             heartbeat_ended,
+            close_observer,
+            observer_ended,
             shared: shared.clone(),
         };
         let settler = Settler {
@@ -257,6 +283,8 @@ impl Parts {
         self.stop_heartbeat.cancel();
         // Its last words have a limit of their own.
         let _ = tokio::time::timeout(LAST_SETTLES, self.heartbeat_ended.cancelled()).await;
+        self.close_observer.cancel();
+        let _ = tokio::time::timeout(MARGIN, self.observer_ended.cancelled()).await;
         self.report()
     }
 
@@ -301,6 +329,7 @@ impl Drop for Parts {
         self.shared.phases.advance(Phase::Hurrying);
         self.shared.running.cancel_all(CancelReason::Shutdown);
         self.stop_heartbeat.cancel();
+        self.close_observer.cancel();
     }
 }
 

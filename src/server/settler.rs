@@ -270,8 +270,8 @@ fn give_up<T: Ending>(shared: &Shared, queue: &Queue, batch: &Batch<T>, error: &
 
 fn refused<T: Ending>(shared: &Shared, queue: &Queue, task: &T) {
     shared.counters.settles_refused.add(1);
-    shared.observe(&Event::SettleRefused {
-        id: &task.task().id,
-        queue: &queue.name,
+    shared.observe(|| Event::SettleRefused {
+        id: task.task().id.to_string(),
+        queue: queue.name.to_string(),
     });
 }
