@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,10 +27,15 @@ use super::signals::Signals;
 use super::{Event, Report, ServerBuilder, ServerHandle, StillRunning};
 use crate::router::CancelReason;
 
-/// How long the settler may take for what is left when the server ends.
-const LAST_SETTLES: Duration = Duration::from_secs(5);
+// Together, these are what a shutdown may take beyond its graces: 4 s, so that it ends before
+// Kubernetes kills at 30 s. The docs of `shutdown_grace` say so.
+
 /// How much longer than a handler's grace its run may take to end.
 const MARGIN: Duration = Duration::from_secs(1);
+/// How long Redis may take to hear of what is left: how runs ended, and hooks that were cut off.
+const LAST_SETTLES: Duration = Duration::from_secs(2);
+/// How long a server's farewell and its observer's last events may take.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A worker: runs the handlers of a [`Router`](crate::Router) for the tasks of its queues.
 ///
@@ -252,7 +258,8 @@ impl Parts {
         }
     }
 
-    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last.
+    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last. Each step has a limit,
+    /// because Redis may be away.
     async fn stop(mut self) -> Report {
         let shared = self.shared.clone();
         let config = &shared.config;
@@ -262,29 +269,42 @@ impl Parts {
             running = shared.running.len(),
             "the server stops"
         );
-        while self.claimer.join_next().await.is_some() {}
-
         self.runs.close();
+        let by_themselves = async {
+            while self.claimer.join_next().await.is_some() {}
+            self.runs.wait().await;
+        };
         tokio::select! {
-            () = self.runs.wait() => {}
-            () = tokio::time::sleep(config.shutdown_grace) => {}
+            () = by_themselves => {}
+            () = sleep(config.shutdown_grace) => {}
             () = shared.phases.reached(Phase::Hurrying) => {}
         }
         shared.running.cancel_all(CancelReason::Shutdown);
-        let _ = tokio::time::timeout(config.cancel_grace + MARGIN, self.runs.wait()).await;
+        let cancelled = async {
+            while self.claimer.join_next().await.is_some() {}
+            // What a late claim has brought.
+            shared.running.cancel_all(CancelReason::Shutdown);
+            self.runs.wait().await;
+        };
+        let _ = timeout(config.cancel_grace + MARGIN, cancelled).await;
+        // A claim that Redis has not answered until now is given up: leases that it took run out.
+        self.claimer.shutdown().await;
 
         self.close_settler.cancel();
-        let _ = tokio::time::timeout(LAST_SETTLES, self.settler.join_next()).await;
-
-        // Cut off, and given back: their own limit is shorter.
         self.stop_hooks.cancel();
-        let _ = tokio::time::timeout(MARGIN, self.hooks.join_next()).await;
+        let told = async { tokio::join!(self.settler.join_next(), self.hooks.join_next()) };
+        let _ = timeout(LAST_SETTLES, told).await;
         self.others.shutdown().await;
+
         self.stop_heartbeat.cancel();
-        // Its last words have a limit of their own.
-        let _ = tokio::time::timeout(LAST_SETTLES, self.heartbeat_ended.cancelled()).await;
         self.close_observer.cancel();
-        let _ = tokio::time::timeout(MARGIN, self.observer_ended.cancelled()).await;
+        let last_words = async {
+            tokio::join!(
+                self.heartbeat_ended.cancelled(),
+                self.observer_ended.cancelled(),
+            )
+        };
+        let _ = timeout(LAST_WORDS, last_words).await;
         self.report()
     }
 
@@ -336,6 +356,6 @@ impl Drop for Parts {
 async fn show_that_the_runtime_runs(shared: Arc<Shared>) {
     loop {
         shared.vitals.runtime_ran();
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        sleep(Duration::from_millis(500)).await;
     }
 }
