@@ -21,7 +21,7 @@ for _, task in ipairs(ended) do
   local list = UNSAID[ARGV[task.at]] and unsaid or said
   list[#list + 1] = task
 end
-for _, task in ipairs(without_cancelled(unsaid, 2)) do
+for _, task in ipairs(without_cancelled(unsaid, failed_with(2))) do
   said[#said + 1] = task
 end
 local by_reason, recovered = {}, 0

@@ -12,10 +12,12 @@
 
 local answers, ended = end_leases(3, 4)
 local waiting = {}
-ended = without_cancelled(ended)
+local try_of = called_by(1)
+ended = without_cancelled(ended, try_of)
 for _, task in ipairs(ended) do
-  if ARGV[task.at + 1] == '1' then
-    write_try(task, '', {})
+  local fields = try_of(task)
+  if fields then
+    write_try(task, '', fields)
   elseif task.record.cancel then
     redis.call('HDEL', record_key(task.id), 'cancel')
   end

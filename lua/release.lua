@@ -11,10 +11,12 @@
 
 local answers, ended = end_leases(3, 3)
 local pending = {}
-ended = without_cancelled(ended)
+local try_of = called_by(0)
+ended = without_cancelled(ended, try_of)
 for i, task in ipairs(ended) do
-  if ARGV[task.at] == '1' then
-    write_try(task, task.record.lost or '', {})
+  local fields = try_of(task)
+  if fields then
+    write_try(task, task.record.lost or '', fields)
   elseif task.record.cancel then
     redis.call('HDEL', record_key(task.id), 'cancel')
   end

@@ -13,7 +13,7 @@
 local answers, ended = end_leases(3, 6)
 local waiting, waiting_tasks, pending, late = {}, {}, {}, {}
 local counts = { retried = 0, failed = 0, recovered = 0 }
-for i, task in ipairs(without_cancelled(ended, 3)) do
+for i, task in ipairs(without_cancelled(ended, failed_with(3))) do
   local record, delay, spends = task.record, tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
   local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }

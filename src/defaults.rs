@@ -60,6 +60,8 @@ pub const HOOKS_AT_ONCE: usize = 8;
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// For how long after a task's death its dead-letter hook is tried.
 pub const HOOK_TRIES: Duration = Duration::from_secs(3600);
+/// How many events may wait for the function given to `on_event`.
+pub const EVENTS: usize = 1000;
 /// The longest queue name, kind, id, prefix or lock key, in bytes.
 pub const MAX_NAME: usize = 256;
 

@@ -37,6 +37,11 @@
 //! make handlers idempotent, by [`TaskContext::id`], or fence their side effects by
 //! [`TaskContext::lease`].
 
+// The code in the README must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod broker;
 mod client;
 pub mod defaults;

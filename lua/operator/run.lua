@@ -8,7 +8,8 @@
 --          `duplicate` (another task, the holder, has its lock)
 --
 -- Keeps: a task that leaves the archive takes its lock again, owes no hook, and starts with all its
--- retries. Not allowed when Redis is out of memory.
+-- retries. A deadline that has passed is dropped, because the next claim would archive the task for it.
+-- Not allowed when Redis is out of memory.
 
 read_meta()
 local id = ARGV[2]
@@ -30,13 +31,21 @@ end
 
 redis.call('ZREM', set, id)
 redis.call('ZREM', HOOKS, id)
+redis.call('ZREM', DEADLINES, id)
+for _, field in ipairs({ 'deadline', 'start_before' }) do
+  local at = finite(record[field])
+  if at and at <= now then
+    redis.call('HDEL', record_key(id), field)
+    record[field] = nil
+  end
+end
 if set == ARCHIVED then
   redis.call('HDEL', record_key(id), 'reason', 'lost', 'retried')
   if key and mode ~= 'time' then
     take_lock(id, record, now)
   end
-  await_deadlines({ { id = id, record = record } })
 end
+await_deadlines({ { id = id, record = record } })
 redis.call('ZADD', PENDING, pending_score(1, record.priority), id)
 wake()
 return { 'done', '' }

@@ -88,17 +88,18 @@ local function write_try(task, lost, fields)
 end
 
 -- Whoever cancelled a task may have said what becomes of it if its handler does not decide: archives
--- or deletes those tasks, and answers the others. Where the try failed, `text_at` says which of a
--- task's arguments has its error.
-local function without_cancelled(ended, text_at)
+-- or deletes those tasks, and answers the others. `try_of` answers the fields that a task's try leaves
+-- in its record, or nil when its handler was not called.
+local function without_cancelled(ended, try_of)
   local rest, archived, by_operator, deleted = {}, {}, {}, {}
   local lists = { archive = archived, operator = by_operator, delete = deleted }
   for _, task in ipairs(ended) do
     local list = lists[task.record.cancel]
     if list then
       list[#list + 1] = task.ending
-      if text_at and list ~= deleted then
-        write_try(task, '', { 'last_error', ARGV[task.at + text_at], 'last_failed_at', int(now) })
+      local fields = list ~= deleted and try_of(task)
+      if fields then
+        write_try(task, '', fields)
       end
     else
       rest[#rest + 1] = task
@@ -108,6 +109,21 @@ local function without_cancelled(ended, text_at)
   bury(by_operator, 'operator', true)
   erase(deleted)
   return rest
+end
+
+-- Answers what a failed try leaves in the record, for tasks whose error is argument `at` of theirs.
+local function failed_with(at)
+  return function(task)
+    return { 'last_error', ARGV[task.at + at], 'last_failed_at', int(now) }
+  end
+end
+
+-- Answers what a try that did not fail leaves in the record, for tasks whose argument `at` is 1 when
+-- their handler was called.
+local function called_by(at)
+  return function(task)
+    return ARGV[task.at + at] == '1' and {} or nil
+  end
 end
 
 -- Locks that end with a task's start are taken again by tasks that wait once more without having

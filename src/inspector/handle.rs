@@ -59,7 +59,8 @@ impl Inspector {
     }
 
     /// Makes a scheduled, retried or archived task pending now. One from the archive starts anew,
-    /// with all its retries, and takes its lock again.
+    /// with all its retries, and takes its lock again. A `deadline` or `start_before` that has passed
+    /// is dropped, so that the task runs; one in the future stays.
     ///
     /// # Errors
     /// See [`task`](Self::task).
@@ -102,6 +103,9 @@ impl Inspector {
     }
 
     /// Gives a task that is not active another payload; the task given must be of the same kind.
+    ///
+    /// A lock ([`Unique`](crate::Unique)) is made when a task is enqueued, and an edit does not change
+    /// it: a task whose lock is made of its payload keeps that of the payload it was enqueued with.
     ///
     /// # Errors
     /// See [`task`](Self::task); and a payload that cannot be stored.

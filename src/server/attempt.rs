@@ -225,9 +225,9 @@ fn watch_leak(shared: &Arc<Shared>, leak: Leak) {
         task.kind = &*leak.kind,
         "a handler ignores its cancellation; it keeps its slot until it returns"
     );
-    shared.observe(&Event::HandlerLeaked {
-        id: &leak.leased.id,
-        kind: &leak.kind,
+    shared.observe(|| Event::HandlerLeaked {
+        id: leak.leased.id.to_string(),
+        kind: leak.kind.to_string(),
     });
     let slot = leak.slot.clone();
     shared.leaks.add(leak);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::config::{Config, LostLeases, UnknownKind};
 use super::connections::Connections;
@@ -204,6 +204,10 @@ impl ServerBuilder {
     }
 
     /// How long a shutdown waits for handlers before it cancels them. Default: 20 s.
+    ///
+    /// After that come the [cancel grace](Self::cancel_grace), and at most 4 s in which Redis is told.
+    /// So a server ends within 29 s by default, also while Redis is away, unless a handler blocks the
+    /// runtime. What Redis could not be told is in the [`Report`](super::Report), and runs again.
     pub fn shutdown_grace(mut self, grace: Duration) -> Self {
         self.config.shutdown_grace = grace;
         self
@@ -253,9 +257,12 @@ impl ServerBuilder {
         self
     }
 
-    /// An observer of failures, lost leases, refused settles and connection changes. It is called
-    /// where they happen, so it must be quick; it changes nothing.
-    pub fn on_event(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+    /// An observer of failures, lost leases, refused settles and connection changes. It is called on a
+    /// thread of its own, for one event after the other, so it may block, and it changes nothing. At
+    /// most 1,000 events wait for it; what comes on top is dropped, and counted in
+    /// [`Stats::events_dropped`](super::Stats::events_dropped). A server that stops tells it of what
+    /// waits for at most a second.
+    pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.config.observer = Some(Arc::new(observer));
         self
     }
@@ -290,7 +297,9 @@ impl ServerBuilder {
             register_hooks(&connections.claim, queue, routes.hooked_kinds()).await?;
         }
         let slots = Arc::new(Semaphore::new(self.config.concurrency));
+        let (sender, events) = mpsc::channel(defaults::EVENTS);
         Ok(Server {
+            events,
             shared: Arc::new(Shared {
                 id: generate_id().into(),
                 started: Instant::now(),
@@ -305,6 +314,7 @@ impl ServerBuilder {
                 leaks: Default::default(),
                 hooks_owed: Default::default(),
                 counters: Default::default(),
+                events: sender,
                 vitals: Default::default(),
                 log_limit: Default::default(),
                 failure_log_limit: Default::default(),

@@ -99,12 +99,12 @@ fn retried_or_exhausted(
             "the task failed and will be retried"
         );
     }
-    shared.observe(&Event::Retried {
-        id: &tried.leased.id,
-        kind: tried.kind,
-        queue: tried.queue,
+    shared.observe(|| Event::Retried {
+        id: tried.leased.id.to_string(),
+        kind: tried.kind.to_owned(),
+        queue: tried.queue.to_owned(),
         delay,
-        error: &error,
+        error: error.clone(),
     });
     End::Retry(Retrial {
         task: tried.leased.clone(),
@@ -153,12 +153,12 @@ pub(super) fn report_archived(
             "the task was archived"
         );
     }
-    shared.observe(&Event::Archived {
-        id: &tried.leased.id,
-        kind: tried.kind,
-        queue: tried.queue,
+    shared.observe(|| Event::Archived {
+        id: tried.leased.id.to_string(),
+        kind: tried.kind.to_owned(),
+        queue: tried.queue.to_owned(),
         reason,
-        error,
+        error: error.to_owned(),
     });
 }
 

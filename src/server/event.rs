@@ -1,77 +1,75 @@
 use std::time::Duration;
 
-use crate::broker::BrokerError;
-
 /// Something that an operator may want to count or be told of; see
 /// [`ServerBuilder::on_event`](super::ServerBuilder::on_event).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Event<'a> {
+pub enum Event {
     /// A try failed and will be repeated.
     Retried {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its kind.
-        kind: &'a str,
+        kind: String,
         /// Its queue.
-        queue: &'a str,
+        queue: String,
         /// Until the next try.
         delay: Duration,
         /// What it failed with.
-        error: &'a str,
+        error: String,
     },
     /// A task was given up.
     Archived {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its kind.
-        kind: &'a str,
+        kind: String,
         /// Its queue.
-        queue: &'a str,
+        queue: String,
         /// Why, as in the record's field `reason`.
-        reason: &'a str,
+        reason: &'static str,
         /// What it failed with last.
-        error: &'a str,
+        error: String,
     },
     /// The server lost the lease of a task that it was running.
     LeaseLost {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its queue.
-        queue: &'a str,
+        queue: String,
     },
     /// Redis refused to settle a task, because its lease is not this server's any more.
     SettleRefused {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its queue.
-        queue: &'a str,
+        queue: String,
     },
     /// A handler did not return when cancelled; it keeps its slot until it does.
     HandlerLeaked {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its kind.
-        kind: &'a str,
+        kind: String,
     },
     /// A record that cannot be read was set aside.
     Malformed {
         /// The task's id.
-        id: &'a str,
+        id: String,
         /// Its queue.
-        queue: &'a str,
+        queue: String,
     },
     /// A part of the server cannot reach Redis, or was refused by it.
     ConnectionLost {
         /// Which part.
-        component: &'a str,
-        /// What happened.
-        error: &'a BrokerError,
+        component: &'static str,
+        /// What happened, and why.
+        error: String,
     },
     /// That part works again.
     ConnectionRestored {
         /// Which part.
-        component: &'a str,
+        component: &'static str,
         /// How long it did not.
         after: Duration,
     },

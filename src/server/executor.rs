@@ -7,6 +7,7 @@ use tokio_util::task::TaskTracker;
 
 use super::attempt::{Attempt, Limit};
 use super::connections::Connections;
+use super::outbox::Outbox;
 use super::place::Place;
 use super::running::{Run, RunNumber};
 use super::settlement::Settlement;
@@ -22,20 +23,16 @@ pub(super) struct Executor {
     shared: Arc<Shared>,
     connections: Arc<Connections>,
     tracker: TaskTracker,
-    settlements: mpsc::Sender<Settlement>,
+    outbox: Outbox,
 }
 
 impl Executor {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        connections: Arc<Connections>,
-        settlements: mpsc::Sender<Settlement>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, connections: Arc<Connections>, outbox: Outbox) -> Self {
         Self {
             shared,
             connections,
             tracker: TaskTracker::new(),
-            settlements,
+            outbox,
         }
     }
 
@@ -86,6 +83,7 @@ impl Executor {
             settling: false,
         });
         let numbers = shared.running.add(runs);
+        let settlements = self.outbox.of(queue);
         for (attempt, number) in attempts.into_iter().zip(numbers) {
             let place = Arc::new(Place {
                 // The claim asked for no more tasks than there are permits.
@@ -94,13 +92,7 @@ impl Executor {
                 queue: queue.clone(),
                 leased: attempt.leased.clone(),
             });
-            let run = run(
-                shared.clone(),
-                self.settlements.clone(),
-                attempt,
-                number,
-                place,
-            );
+            let run = run(shared.clone(), settlements.clone(), attempt, number, place);
             // Boxed, because the runtime moves what it is given more than once, and this is large.
             self.tracker.spawn(Box::pin(run));
         }
@@ -114,17 +106,12 @@ async fn run(
     number: RunNumber,
     place: Arc<Place>,
 ) {
-    let queue = attempt.queue.clone();
     let Some(end) = attempt.run(&shared, &place).await else {
         // Given up without a word to Redis: its lease is lost, or runs out.
         return;
     };
     shared.running.settling(number);
-    let settlement = Settlement {
-        run: number,
-        queue,
-        end,
-    };
+    let settlement = Settlement { run: number, end };
     // Bounded: while Redis takes no settlements, slots stay taken. The settler outlives all runs
     // unless the server was dropped; then the lease runs out.
     let _ = settlements.send(settlement).await;

@@ -7,6 +7,7 @@ use super::Event;
 use super::connections::Connections;
 use super::patience::Patience;
 use super::round::Round;
+use super::run::LAST_WORDS;
 use super::running::RunNumber;
 use super::shared::Shared;
 use crate::broker::{
@@ -18,8 +19,6 @@ use crate::router::CancelReason;
 
 /// How many running tasks a server's record names.
 const TASKS_SHOWN: usize = 100;
-/// How long the last words to Redis may take.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Keeps this server's leases alive and shows that it lives. It has a thread, a runtime and a
 /// connection of its own, so that handlers that block the main runtime lose no lease.
@@ -58,7 +57,7 @@ impl Heartbeat {
             &self.shared.keys,
             &self.shared.id,
         );
-        if !matches!(tokio::time::timeout(FAREWELL, farewell).await, Ok(Ok(()))) {
+        if !matches!(tokio::time::timeout(LAST_WORDS, farewell).await, Ok(Ok(()))) {
             tracing::debug!(
                 server.id = &*self.shared.id,
                 "could not say farewell; the server's record runs out"
@@ -158,9 +157,9 @@ impl Heartbeat {
                 "the task's lease was lost; its handler is cancelled"
             );
         }
-        shared.observe(&Event::LeaseLost {
-            id,
-            queue: &queue.name,
+        shared.observe(|| Event::LeaseLost {
+            id: id.to_owned(),
+            queue: queue.name.to_string(),
         });
     }
 
@@ -236,7 +235,7 @@ impl Heartbeat {
                         "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()"
                     );
                 }
-                self.shared.observe(&Event::RuntimeBlocked(blocked));
+                self.shared.observe(|| Event::RuntimeBlocked(blocked));
             }
         }
     }

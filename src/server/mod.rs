@@ -18,6 +18,8 @@ mod hooks;
 mod janitor;
 mod leaks;
 mod log_limit;
+mod observer;
+mod outbox;
 mod patience;
 mod phase;
 mod place;

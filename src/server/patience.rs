@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -36,9 +37,9 @@ impl Patience {
     pub(super) fn failed(&mut self, shared: &Shared, error: &BrokerError) -> Duration {
         if self.failing_since.is_none() {
             self.failing_since = Some(Instant::now());
-            shared.observe(&Event::ConnectionLost {
+            shared.observe(|| Event::ConnectionLost {
                 component: self.component,
-                error,
+                error: with_causes(error),
             });
         }
         if let Some(suppressed) = shared.log_limit.pass() {
@@ -69,7 +70,7 @@ impl Patience {
                     "Redis works again"
                 );
             }
-            shared.observe(&Event::ConnectionRestored {
+            shared.observe(|| Event::ConnectionRestored {
                 component: self.component,
                 after,
             });
@@ -80,4 +81,14 @@ impl Patience {
     pub(super) async fn wait(&mut self, shared: &Shared, error: &BrokerError) {
         tokio::time::sleep(self.failed(shared, error)).await;
     }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }

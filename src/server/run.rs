@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -15,20 +16,26 @@ use super::forwarder::Forwarder;
 use super::heartbeat::Heartbeat;
 use super::hooks::Hooks;
 use super::janitor::Janitor;
+use super::observer::Observer;
+use super::outbox::Outbox;
 use super::phase::Phase;
 use super::recoverer::Recoverer;
 use super::running::Run;
-use super::settlement::Settlement;
 use super::settler::Settler;
 use super::shared::Shared;
 use super::signals::Signals;
-use super::{Report, ServerBuilder, ServerHandle, StillRunning};
+use super::{Event, Report, ServerBuilder, ServerHandle, StillRunning};
 use crate::router::CancelReason;
 
-/// How long the settler may take for what is left when the server ends.
-const LAST_SETTLES: Duration = Duration::from_secs(5);
+// Together, these are what a shutdown may take beyond its graces: 4 s, so that it ends before
+// Kubernetes kills at 30 s. The docs of `shutdown_grace` say so.
+
 /// How much longer than a handler's grace its run may take to end.
 const MARGIN: Duration = Duration::from_secs(1);
+/// How long Redis may take to hear of what is left: how runs ended, and hooks that were cut off.
+const LAST_SETTLES: Duration = Duration::from_secs(2);
+/// How long a server's farewell and its observer's last events may take.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A worker: runs the handlers of a [`Router`](crate::Router) for the tasks of its queues.
 ///
@@ -56,6 +63,7 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) connections: Arc<Connections>,
+    pub(super) events: mpsc::Receiver<Event>,
 }
 
 /// Why a server could not run.
@@ -65,6 +73,9 @@ pub enum ServerError {
     /// The heartbeat's thread could not be started.
     #[error("the heartbeat's thread could not be started")]
     Heartbeat(#[source] std::io::Error),
+    /// The thread for the function given to [`on_event`](ServerBuilder::on_event) could not be started.
+    #[error("the observer's thread could not be started")]
+    Observer(#[source] std::io::Error),
     /// A part of the server panicked. What ran was handed back; start the process anew.
     #[error("the {0} ended unasked, so the server was stopped: restart it, and report this")]
     Died(&'static str),
@@ -90,8 +101,7 @@ impl Server {
     /// SIGTERM or SIGINT hurries it.
     ///
     /// # Errors
-    /// The heartbeat's thread or the signal handlers could not be set up, or a part of the server
-    /// panicked. A Redis that is away is no error: it is waited for.
+    /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis that is away is no error: it is waited for.
     pub async fn run(self) -> Result<Report, ServerError> {
         let signals = Signals::install().map_err(ServerError::Signals)?;
         let shared = self.shared.clone();
@@ -108,7 +118,7 @@ impl Server {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
-        let mut parts = Parts::start(self.shared, self.connections)?;
+        let mut parts = Parts::start(self)?;
         let shared = parts.shared.clone();
         let died = tokio::select! {
             () = stop => None,
@@ -140,17 +150,34 @@ struct Parts {
     /// Those that nothing waits for.
     others: JoinSet<()>,
     runs: TaskTracker,
-    /// Keeps the settler waiting also once nothing is claimed any more: it ends when it is told to.
-    _settlements: mpsc::Sender<Settlement>,
     close_settler: CancellationToken,
     hooks: JoinSet<()>,
     stop_hooks: CancellationToken,
     stop_heartbeat: CancellationToken,
     heartbeat_ended: CancellationToken,
+    close_observer: CancellationToken,
+    observer_ended: CancellationToken,
 }
 
 impl Parts {
-    fn start(shared: Arc<Shared>, connections: Arc<Connections>) -> Result<Self, ServerError> {
+    fn start(server: Server) -> Result<Self, ServerError> {
+        let Server {
+            shared,
+            connections,
+            events,
+        } = server;
+        let (close_observer, observer_ended) = (CancellationToken::new(), CancellationToken::new());
+        let ended = observer_ended.clone().drop_guard();
+        if let Some(observer) = shared.config.observer.clone() {
+            Observer {
+                shared: shared.clone(),
+                observer,
+                events,
+                close: close_observer.clone(),
+            }
+            .start(ended)
+            .map_err(ServerError::Observer)?;
+        }
         let (stop_heartbeat, seen) = (CancellationToken::new(), CancellationToken::new());
         let heartbeat_ended = CancellationToken::new();
         Heartbeat {
@@ -162,27 +189,27 @@ impl Parts {
         .start(heartbeat_ended.clone().drop_guard())
         .map_err(ServerError::Heartbeat)?;
 
-        // What ended and is not settled is bounded by this and the slots.
-        let (sender, settlements) = mpsc::channel(shared.config.concurrency.max(256));
-        let executor = Executor::new(shared.clone(), connections.clone(), sender.clone());
+        let (outbox, opened) = Outbox::new(shared.clone());
+        let executor = Executor::new(shared.clone(), connections.clone(), outbox);
         let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
             settler: JoinSet::new(),
             others: JoinSet::new(),
             runs,
-            _settlements: sender,
             close_settler: CancellationToken::new(),
             hooks: JoinSet::new(),
             stop_hooks: CancellationToken::new(),
             stop_heartbeat,
             heartbeat_ended,
+            close_observer,
+            observer_ended,
             shared: shared.clone(),
         };
         let settler = Settler {
             shared: shared.clone(),
             connections: connections.clone(),
-            settlements,
+            opened,
             close: parts.close_settler.clone(),
         };
         parts.settler.spawn(settler.run());
@@ -231,7 +258,8 @@ impl Parts {
         }
     }
 
-    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last.
+    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last. Each step has a limit,
+    /// because Redis may be away.
     async fn stop(mut self) -> Report {
         let shared = self.shared.clone();
         let config = &shared.config;
@@ -241,27 +269,42 @@ impl Parts {
             running = shared.running.len(),
             "the server stops"
         );
-        while self.claimer.join_next().await.is_some() {}
-
         self.runs.close();
+        let by_themselves = async {
+            while self.claimer.join_next().await.is_some() {}
+            self.runs.wait().await;
+        };
         tokio::select! {
-            () = self.runs.wait() => {}
-            () = tokio::time::sleep(config.shutdown_grace) => {}
+            () = by_themselves => {}
+            () = sleep(config.shutdown_grace) => {}
             () = shared.phases.reached(Phase::Hurrying) => {}
         }
         shared.running.cancel_all(CancelReason::Shutdown);
-        let _ = tokio::time::timeout(config.cancel_grace + MARGIN, self.runs.wait()).await;
+        let cancelled = async {
+            while self.claimer.join_next().await.is_some() {}
+            // What a late claim has brought.
+            shared.running.cancel_all(CancelReason::Shutdown);
+            self.runs.wait().await;
+        };
+        let _ = timeout(config.cancel_grace + MARGIN, cancelled).await;
+        // A claim that Redis has not answered until now is given up: leases that it took run out.
+        self.claimer.shutdown().await;
 
         self.close_settler.cancel();
-        let _ = tokio::time::timeout(LAST_SETTLES, self.settler.join_next()).await;
-
-        // Cut off, and given back: their own limit is shorter.
         self.stop_hooks.cancel();
-        let _ = tokio::time::timeout(MARGIN, self.hooks.join_next()).await;
+        let told = async { tokio::join!(self.settler.join_next(), self.hooks.join_next()) };
+        let _ = timeout(LAST_SETTLES, told).await;
         self.others.shutdown().await;
+
         self.stop_heartbeat.cancel();
-        // Its last words have a limit of their own.
-        let _ = tokio::time::timeout(LAST_SETTLES, self.heartbeat_ended.cancelled()).await;
+        self.close_observer.cancel();
+        let last_words = async {
+            tokio::join!(
+                self.heartbeat_ended.cancelled(),
+                self.observer_ended.cancelled(),
+            )
+        };
+        let _ = timeout(LAST_WORDS, last_words).await;
         self.report()
     }
 
@@ -306,12 +349,13 @@ impl Drop for Parts {
         self.shared.phases.advance(Phase::Hurrying);
         self.shared.running.cancel_all(CancelReason::Shutdown);
         self.stop_heartbeat.cancel();
+        self.close_observer.cancel();
     }
 }
 
 async fn show_that_the_runtime_runs(shared: Arc<Shared>) {
     loop {
         shared.vitals.runtime_ran();
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        sleep(Duration::from_millis(500)).await;
     }
 }

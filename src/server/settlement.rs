@@ -9,7 +9,6 @@ use crate::broker::{
 #[derive(Debug)]
 pub(super) struct Settlement {
     pub(super) run: RunNumber,
-    pub(super) queue: Queue,
     pub(super) end: End,
 }
 

@@ -1,12 +1,13 @@
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
+use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Event;
 use super::connections::Connections;
+use super::outbox::Opened;
 use super::patience::Patience;
 use super::running::RunNumber;
 use super::settlement::{End, Ending, Settlement};
@@ -19,37 +20,63 @@ use crate::defaults::{SCRIPT_BYTES, SCRIPT_TASKS};
 /// How often a settlement that Redis refuses for good is tried, before its lease is left to run out.
 const REFUSALS: u32 = 5;
 
-/// Tells Redis how runs ended: what ends while a call is on its way goes together in the next one.
-/// A settlement is sent again until Redis answers for it.
+/// Tells Redis how runs ended: what ends in a queue while a call for it is on its way goes together in
+/// the next one. A settlement is sent again until Redis answers for it; the other queues' do not wait.
 pub(super) struct Settler {
     pub(super) shared: Arc<Shared>,
     pub(super) connections: Arc<Connections>,
-    pub(super) settlements: mpsc::Receiver<Settlement>,
+    pub(super) opened: mpsc::UnboundedReceiver<Opened>,
     /// Ends it once everything that was sent before is settled.
     pub(super) close: CancellationToken,
 }
 
 impl Settler {
-    pub(super) async fn run(mut self) {
-        let mut batch = Vec::with_capacity(SCRIPT_TASKS);
+    pub(super) async fn run(self) {
+        let Self {
+            shared,
+            connections,
+            mut opened,
+            close,
+        } = self;
+        let mut queues = FuturesUnordered::new();
         loop {
             tokio::select! {
                 biased;
-                () = self.close.cancelled(), if !self.settlements.is_closed() => self.settlements.close(),
-                n = self.settlements.recv_many(&mut batch, SCRIPT_TASKS) => {
-                    if n == 0 {
-                        return;
-                    }
-                    let (shared, link) = (&self.shared, &self.connections.settle);
-                    let groups = group(batch.drain(..));
-                    join_all(groups.into_iter().map(|(queue, group)| group.settle(shared, link, queue))).await;
+                Some((queue, settlements)) = opened.recv() => {
+                    queues.push(settle_queue(&shared, &connections.settle, &close, queue, settlements));
                 }
+                Some(()) = queues.next() => {}
+                () = close.cancelled() => break,
+            }
+        }
+        while queues.next().await.is_some() {}
+    }
+}
+
+/// Settles for one queue until its last run has ended or it is told to end.
+async fn settle_queue(
+    shared: &Shared,
+    link: &Link,
+    close: &CancellationToken,
+    queue: Queue,
+    mut settlements: mpsc::Receiver<Settlement>,
+) {
+    let mut batch = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = close.cancelled(), if !settlements.is_closed() => settlements.close(),
+            n = settlements.recv_many(&mut batch, SCRIPT_TASKS) => {
+                if n == 0 {
+                    return;
+                }
+                Group::new(batch.drain(..)).settle(shared, link, &queue).await;
             }
         }
     }
 }
 
-/// The settlements of one queue: one script call for each list that is not empty.
+/// Settlements of one queue: one script call for each list that is not empty.
 #[derive(Default)]
 struct Group {
     complete: Batch<Completion>,
@@ -106,29 +133,28 @@ impl<T: Ending> Batch<T> {
     }
 }
 
-fn group(settlements: impl Iterator<Item = Settlement>) -> HashMap<Queue, Group> {
-    let mut groups: HashMap<Queue, Group> = HashMap::new();
-    for Settlement { run, queue, end } in settlements {
-        let group = groups.entry(queue).or_default();
-        match end {
-            End::Complete(task) => group.complete.push(run, task),
-            End::Retry(task) => group.retry.push(run, task),
-            End::Archive(task) => group.archive.push(run, task),
-            End::Defer(task) => group.defer.push(run, task),
-            End::Release(task) => group.release.push(run, task),
-        }
-    }
-    groups
-}
-
 impl Group {
-    async fn settle(self, shared: &Shared, link: &Link, queue: Queue) {
+    fn new(settlements: impl Iterator<Item = Settlement>) -> Self {
+        let mut group = Self::default();
+        for Settlement { run, end } in settlements {
+            match end {
+                End::Complete(task) => group.complete.push(run, task),
+                End::Retry(task) => group.retry.push(run, task),
+                End::Archive(task) => group.archive.push(run, task),
+                End::Defer(task) => group.defer.push(run, task),
+                End::Release(task) => group.release.push(run, task),
+            }
+        }
+        group
+    }
+
+    async fn settle(self, shared: &Shared, link: &Link, queue: &Queue) {
         tokio::join!(
-            settle(shared, link, &queue, self.complete),
-            settle(shared, link, &queue, self.retry),
-            settle(shared, link, &queue, self.archive),
-            settle(shared, link, &queue, self.defer),
-            settle(shared, link, &queue, self.release),
+            settle(shared, link, queue, self.complete),
+            settle(shared, link, queue, self.retry),
+            settle(shared, link, queue, self.archive),
+            settle(shared, link, queue, self.defer),
+            settle(shared, link, queue, self.release),
         );
     }
 }
@@ -146,7 +172,7 @@ async fn settle_part<T: Ending>(shared: &Shared, link: &Link, queue: &Queue, bat
         return;
     }
     let singles = batch.runs.into_iter().zip(batch.tasks);
-    // All at once: where Redis refuses every one, the other queues' settlements wait for this.
+    // All at once: where Redis refuses every one, the queue's next settlements wait for this.
     join_all(singles.map(|(run, task)| async move {
         let single = Batch {
             runs: vec![run],
@@ -244,8 +270,8 @@ fn give_up<T: Ending>(shared: &Shared, queue: &Queue, batch: &Batch<T>, error: &
 
 fn refused<T: Ending>(shared: &Shared, queue: &Queue, task: &T) {
     shared.counters.settles_refused.add(1);
-    shared.observe(&Event::SettleRefused {
-        id: &task.task().id,
-        queue: &queue.name,
+    shared.observe(|| Event::SettleRefused {
+        id: task.task().id.to_string(),
+        queue: queue.name.to_string(),
     });
 }

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::Event;
 use super::config::Config;
@@ -33,6 +34,8 @@ pub(super) struct Shared {
     pub(super) due: DueTimes,
     pub(super) hooks_owed: HooksOwed,
     pub(super) counters: Counters,
+    /// For the user's observer.
+    pub(super) events: mpsc::Sender<Event>,
     pub(super) vitals: Vitals,
     /// Of trouble with Redis and the like.
     pub(super) log_limit: LogLimit,
@@ -41,12 +44,20 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Tells the user's observer, whose panic is its own affair.
-    pub(super) fn observe(&self, event: &Event<'_>) {
-        if let Some(observer) = &self.config.observer
-            && let Err(panicked) = catch(|| observer(event))
-        {
-            self.callback_panicked("on_event", &panicked);
+    /// Lets the user's observer, if there is one, be told of an event. Waits for nobody.
+    pub(super) fn observe(&self, event: impl FnOnce() -> Event) {
+        if self.config.observer.is_none() {
+            return;
+        }
+        if let Err(TrySendError::Full(_)) = self.events.try_send(event()) {
+            self.counters.events_dropped.add(1);
+            if let Some(suppressed) = self.log_limit.pass() {
+                tracing::warn!(
+                    server.id = &*self.id,
+                    suppressed,
+                    "the function given to on_event is too slow: it is not told of everything"
+                );
+            }
         }
     }
 
@@ -59,12 +70,12 @@ impl Shared {
     ) -> T {
         catch(call).unwrap_or_else(|panicked| {
             self.callback_panicked(name, &panicked);
-            self.observe(&Event::CallbackPanicked(name));
+            self.observe(|| Event::CallbackPanicked(name));
             otherwise()
         })
     }
 
-    fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
+    pub(super) fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
         self.counters.panics.add(1);
         if let Some(suppressed) = self.log_limit.pass() {
             tracing::error!(
@@ -91,7 +102,10 @@ impl Shared {
             if let Some(suppressed) = self.log_limit.pass() {
                 tracing::error!(task.id = %id, queue, suppressed, "a malformed record was set aside");
             }
-            self.observe(&Event::Malformed { id, queue });
+            self.observe(|| Event::Malformed {
+                id: id.clone(),
+                queue: queue.to_owned(),
+            });
         }
     }
 }

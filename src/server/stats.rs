@@ -51,6 +51,8 @@ stats! {
     hooks_dropped,
     /// Panics in handlers and other functions of the user's.
     panics,
+    /// Events of which the function given to `on_event` was not told, because it was too slow.
+    events_dropped,
 }
 
 #[derive(Default)]

@@ -62,6 +62,7 @@ const MUST_MEET: &[&str] = &[
     "lock ended",
     "message ended",
     "message of a cancel",
+    "run past its deadline",
 ];
 
 impl Tally {
@@ -102,6 +103,15 @@ impl Tally {
                 }
             }
             _ => {}
+        }
+        if let Op::Run(id) = op
+            && before
+                .tasks
+                .get(id)
+                .is_some_and(|task| task.deadline.is_some())
+            && after.tasks[id].deadline.is_none()
+        {
+            met.insert("run past its deadline".to_owned());
         }
         if matches!(op, Op::Clock(_)) && after.locks.len() < before.locks.len() {
             met.insert("lock ended".to_owned());

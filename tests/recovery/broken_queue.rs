@@ -1,9 +1,12 @@
 //! A queue that Redis refuses to work on, next to a sound one of the same server.
 
-use redis::AsyncCommands;
-use windlass::NewTask;
+use std::sync::Arc;
 
-use crate::fixture::{Act, InProcess, LIMIT, Settings, Site, What};
+use redis::AsyncCommands;
+use tokio::sync::Semaphore;
+use windlass::{NewTask, RawTask, Router, State, TaskContext};
+
+use crate::fixture::{Act, InProcess, Journal, LIMIT, Settings, Site, What};
 use crate::support::eventually;
 
 #[tokio::test]
@@ -76,4 +79,59 @@ async fn leases_are_extended_also_when_those_of_other_queues_cannot_be() {
     .await;
     // It cannot settle the tasks of the broken queues.
     holder.vanish().await;
+}
+
+/// How often a settlement is refused before it is given up takes longer than another queue's task from
+/// its enqueue to its completion; a machine that is busy may turn a round the other way.
+#[tokio::test]
+async fn what_ends_in_one_queue_is_settled_while_that_of_another_is_refused() {
+    const ROUNDS: usize = 8;
+    type Props = (Journal, Arc<Semaphore>);
+    async fn wait_when_broken(
+        _: RawTask,
+        State((journal, may_end)): State<Props>,
+        context: TaskContext,
+    ) -> Result<(), String> {
+        journal.note(What::Started, &context);
+        if context.queue() == "broken" {
+            may_end.acquire().await.unwrap().forget();
+            journal.note(What::Ended, &context);
+        }
+        Ok(())
+    }
+    let site = Site::new("other-settles").await;
+    let props: Props = (Journal::default(), Arc::new(Semaphore::new(0)));
+    let (journal, may_end) = props.clone();
+    let builder = Settings {
+        concurrency: ROUNDS + 1,
+        ..Settings::default()
+    }
+    .builder(&site.url, &site.prefix)
+    .queues([("broken", 1), ("default", 1)]);
+    let router = Router::new().fallback(wait_when_broken).state(props);
+    let server = InProcess::start(builder, router).await;
+    let broken = |_| NewTask::from(Act::Wait).queue("broken");
+    site.enqueue_many((0..ROUNDS).map(broken)).await;
+    journal.wait_for(What::Started, ROUNDS, LIMIT).await;
+    let leases = format!("{}:{{broken}}:leases", site.prefix);
+    let _: () = site.redis.clone().set(leases, "no hash").await.unwrap();
+
+    let mut meanwhile = 0;
+    for round in 1..=ROUNDS as u64 {
+        may_end.add_permits(1);
+        journal.wait_for(What::Ended, round as usize, LIMIT).await;
+        site.enqueue(Act::Sleep(0)).await;
+        eventually("the other queue's task is completed", LIMIT, async || {
+            (server.stats().completed == round).then_some(())
+        })
+        .await;
+        meanwhile += usize::from(server.stats().settles_refused < round);
+        eventually("the settlement is given up", LIMIT, async || {
+            (server.stats().settles_refused == round).then_some(())
+        })
+        .await;
+    }
+    assert!(meanwhile > ROUNDS / 2, "{meanwhile} of {ROUNDS}");
+    let report = server.stop().await;
+    assert_eq!(report.unsettled, 0, "{report:?}");
 }

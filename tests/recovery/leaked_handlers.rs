@@ -49,7 +49,7 @@ async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
     assert_eq!(server.stats().retried, 1);
     let problems = server.health().problems;
     assert_eq!(problems, [Problem::LeakedHandlers(1)]);
-    assert_eq!(leaked.try_recv().unwrap(), format!("block {id}"));
+    assert_eq!(leaked.recv_timeout(LIMIT).unwrap(), format!("block {id}"));
 
     // Its slot stays taken: of two, one is left.
     let others = site.enqueue_many([Act::Wait; 2]).await;

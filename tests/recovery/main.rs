@@ -21,3 +21,4 @@ mod shutdown;
 mod sigkill_storm;
 mod sigterm;
 mod stop;
+mod stop_without_redis;

@@ -32,6 +32,8 @@ async fn cancelled(
     stage.audit().await;
     let (state, record) = (stage.state("it").await, stage.record("it").await);
     assert!(!record.contains_key("cancel"));
+    let started = record.contains_key("started_at");
+    assert!(started || state == "gone", "its handler was called");
     stage
         .inspector()
         .await
@@ -156,7 +158,10 @@ async fn the_mode_says_what_becomes_of_a_task_that_is_handed_back() {
         call.fail("the server stops");
         server.stop().await;
         assert_eq!(stage.state("it").await, wanted, "{mode:?}");
-        assert!(!stage.record("it").await.contains_key("cancel"));
+        let record = stage.record("it").await;
+        assert!(!record.contains_key("cancel"));
+        let started = record.contains_key("started_at");
+        assert!(started || wanted == "gone", "its handler was called");
         stage.audit().await;
     }
 }

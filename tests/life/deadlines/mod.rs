@@ -2,6 +2,7 @@
 
 use crate::fixture::Stage;
 
+mod operator;
 mod running;
 mod start_before;
 mod waiting;

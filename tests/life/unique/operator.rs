@@ -1,9 +1,9 @@
-//! A task that an operator runs from the archive takes its lock again.
+//! The lock of a task that an operator runs from the archive or edits.
 
 use windlass::{Operated, Unique};
 
 use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
-use crate::fixture::{HOUR, Stage};
+use crate::fixture::{HOUR, Stage, task};
 
 #[tokio::test]
 async fn a_task_from_the_archive_takes_its_lock_again() {
@@ -69,4 +69,23 @@ async fn a_lock_for_a_time_does_not_keep_its_task_in_the_archive() {
         Operated::Done
     );
     assert_duplicate_of("first", &enqueue(&client, Unique::for_time(HOUR)).await);
+}
+
+#[tokio::test]
+async fn an_edit_keeps_the_lock_of_the_payload_that_was_enqueued() {
+    let stage = Stage::new("edited").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let enqueue = async |payload: &str, id: &str| {
+        let enqueue = client.enqueue(task(payload)).id(id).delay(HOUR);
+        enqueue.unique(Unique::until_done()).await.unwrap()
+    };
+    assert!(enqueue("old", "first").await.is_new());
+    let edited = inspector.edit("default", "first", task("new")).await;
+    assert_eq!(edited.unwrap(), Operated::Done);
+    assert_duplicate_of("first", &enqueue("old", "second").await);
+    assert!(enqueue("new", "third").await.is_new());
+    inspector.delete("default", "first").await.unwrap();
+    assert!(enqueue("old", "second").await.is_new());
+    stage.audit().await;
 }

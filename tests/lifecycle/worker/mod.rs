@@ -8,6 +8,7 @@ mod full_counters;
 mod idle;
 mod is_failure;
 mod leases;
+mod observer;
 mod panics;
 mod paused;
 mod queues;

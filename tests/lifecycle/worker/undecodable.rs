@@ -105,9 +105,9 @@ async fn a_malformed_record_is_set_aside_and_the_others_run() {
     }
     let kept: String = redis.get(stage.key("malformed:no hash")).await.unwrap();
     assert_eq!(kept, "x");
+    stage.audit().await;
+    server.stop().await;
     let mut reported = reported.lock().unwrap().clone();
     reported.sort_unstable();
     assert_eq!(reported, ["kind", "no hash", "no kind", "number"]);
-    stage.audit().await;
-    server.stop().await;
 }

@@ -31,8 +31,11 @@ impl Model {
             }
             self.take_lock(id, self.now_ms());
         }
+        let now = self.now_ms();
         let task = self.tasks.get_mut(id).expect("it was found");
         task.stands = Stands::Pending(place);
+        task.deadline = task.deadline.filter(|&at| at > now);
+        task.start_before = task.start_before.filter(|&at| at > now);
         if was_archived {
             task.hook = None;
             (task.reason, task.lost, task.retried) = (None, None, 0);

@@ -15,6 +15,14 @@ struct Ended {
     lease: Option<Lease>,
 }
 
+/// What a handler that was called did.
+#[derive(PartialEq, Eq)]
+enum Try {
+    Failed,
+    /// It put its task off, or was interrupted.
+    Called,
+}
+
 impl Model {
     pub(super) fn extend(&mut self, lease_ms: u64, tasks: &[Held]) -> Answer {
         let expires = self.now_ms() + lease_ms;
@@ -110,7 +118,11 @@ impl Model {
     pub(super) fn retry(&mut self, by: Settler, tasks: &[Retry]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|retry| retry.task).collect();
         let (answers, ended) = self.end_leases(by, &held);
-        for (i, ended) in self.without_cancelled(ended, true).into_iter().enumerate() {
+        for (i, ended) in self
+            .without_cancelled(ended, |_| Some(Try::Failed))
+            .into_iter()
+            .enumerate()
+        {
             let Retry {
                 delay,
                 spends,
@@ -158,7 +170,7 @@ impl Model {
             )
         };
         let (unsaid, mut said): (Vec<_>, Vec<_>) = ended.into_iter().partition(unsaid);
-        said.extend(self.without_cancelled(unsaid, true));
+        said.extend(self.without_cancelled(unsaid, |_| Some(Try::Failed)));
         for ended in said {
             let Archive { reason, lost, .. } = tasks[ended.at];
             self.write_try(ended.id, &ended.lease, lost);
@@ -174,7 +186,8 @@ impl Model {
     pub(super) fn defer(&mut self, tasks: &[Defer]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|defer| defer.task).collect();
         let (answers, ended) = self.end_leases(Settler::Holder, &held);
-        for ended in self.without_cancelled(ended, false) {
+        let called = |at: usize| tasks[at].started.then_some(Try::Called);
+        for ended in self.without_cancelled(ended, called) {
             let Defer { delay, started, .. } = tasks[ended.at];
             if started {
                 self.write_try(ended.id, &ended.lease, None);
@@ -192,7 +205,8 @@ impl Model {
     pub(super) fn release(&mut self, tasks: &[Release]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|release| release.task).collect();
         let (answers, ended) = self.end_leases(Settler::Holder, &held);
-        for ended in self.without_cancelled(ended, false) {
+        let called = |at: usize| tasks[at].started.then_some(Try::Called);
+        for ended in self.without_cancelled(ended, called) {
             let lease = ended.lease.clone().expect("a holder has a lease");
             if tasks[ended.at].started {
                 let lost = self.tasks[ended.id].lost;
@@ -270,8 +284,13 @@ impl Model {
         (answers, ended)
     }
 
-    /// Does to cancelled tasks what was asked, where their handler does not decide.
-    fn without_cancelled(&mut self, ended: Vec<Ended>, failed: bool) -> Vec<Ended> {
+    /// Does to cancelled tasks what was asked, where their handler does not decide. `try_of` says of
+    /// the task at that place in the operation what its handler did, if it was called.
+    fn without_cancelled(
+        &mut self,
+        ended: Vec<Ended>,
+        try_of: impl Fn(usize) -> Option<Try>,
+    ) -> Vec<Ended> {
         let mut rest = Vec::new();
         for ended in ended {
             let (reason, owes_hook) = match self.tasks[ended.id].cancel {
@@ -286,8 +305,11 @@ impl Model {
                     continue;
                 }
             };
-            if failed {
+            let tried = try_of(ended.at);
+            if tried.is_some() {
                 self.write_try(ended.id, &ended.lease, None);
+            }
+            if tried == Some(Try::Failed) {
                 self.write_failure(ended.id);
             }
             self.bury(ended.id, reason, owes_hook);
