@@ -101,7 +101,8 @@ impl Server {
     /// SIGTERM or SIGINT hurries it.
     ///
     /// # Errors
-    /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis that is away is no error: it is waited for.
+    /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis
+    /// that is away is no error: it is waited for.
     pub async fn run(self) -> Result<Report, ServerError> {
         let signals = Signals::install().map_err(ServerError::Signals)?;
         let shared = self.shared.clone();
