@@ -8,7 +8,7 @@ use windlass::RawTask;
 
 use crate::calls::calls_of;
 use crate::fixture::{LIMIT, Stage};
-use crate::support::{RedisServer, eventually, within};
+use crate::support::{RedisServer, within};
 
 const TASKS: usize = 2_000;
 
