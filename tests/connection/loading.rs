@@ -31,7 +31,7 @@ async fn all_slots_work_again_when_redis_has_loaded() {
         ("key-load-delay", "2000"),
         ("loading-process-events-interval-bytes", "1024"),
     ]));
-    let stage = Stage::on(&redis, "loading").await;
+    let mut stage = Stage::on(&redis, "loading").await;
     let (says, mut starts) = seen();
     let (go_on, wait) = tokio::sync::watch::channel(false);
     let router = Router::new().raw("kind", move |_: RawTask| {
@@ -74,7 +74,7 @@ async fn all_slots_work_again_when_redis_has_loaded() {
     println!("{loading} enqueues were told that Redis was loading");
     assert!(loading > 0, "Redis was never seen loading");
 
-    let stage = stage.reconnect(&redis).await;
+    stage.reconnect(&redis).await;
     stage.wait_until_drained("default", LIMIT).await;
     go_on.send(false).unwrap();
     let again = (0..4).map(|_| NewTask::from(RawTask::new("kind", "x")));

@@ -33,7 +33,7 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
         ("appendonly", "yes"),
         ("appendfsync", "always"),
     ]));
-    let stage = Stage::on(&redis, "outage").await;
+    let mut stage = Stage::on(&redis, "outage").await;
     let log = Log::default();
     tracing::subscriber::set_global_default(log.subscriber()).unwrap();
     let (says, mut starts) = seen();
@@ -76,7 +76,7 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
     tokio::task::spawn_blocking(move || start(&restarted))
         .await
         .unwrap();
-    let stage = stage.reconnect(&redis).await;
+    stage.reconnect(&redis).await;
     stage
         .client()
         .await
@@ -101,7 +101,7 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
     assert_eq!((stats.completed, stats.archived), (works, fails));
     assert_eq!((stats.settles_refused, stats.leases_lost), (0, 0));
     assert_eq!(stage.count("archived").await as u64, fails);
-    assert_eq!(stage.total("processed").await, works + fails);
+    assert_eq!(stage.total("processed").await, (works + fails) as i64);
 }
 
 #[tokio::test]

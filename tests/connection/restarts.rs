@@ -52,7 +52,7 @@ async fn the_backlog_drains_after_every_restart() {
         tokio::task::spawn_blocking(move || restarted.restart())
             .await
             .unwrap();
-        stage = stage.reconnect(&redis).await;
+        stage.reconnect(&redis).await;
         let left = stage.count("pending").await;
         stage.wait_until_drained("default", LIMIT).await;
         println!("restarted after {moment:?} with {left} tasks left");

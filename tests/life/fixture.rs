@@ -1,33 +1,16 @@
-//! A stage for one test: keys of its own, clients and servers on them, and looks into Redis.
+//! What a stage can do besides for the tests of this binary.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redis::AsyncCommands;
-use redis::aio::MultiplexedConnection;
-use tokio::task::JoinHandle;
-use windlass::{
-    Client, Inspector, NewTask, RawTask, Report, Router, Server, ServerBuilder, ServerHandle,
-    TaskInfo,
-};
+use windlass::{Inspector, NewTask, RawTask, Router, Server, ServerBuilder, TaskInfo};
 
-use crate::support::{RedisServer, eventually, unique_prefix, within};
-
-/// How long anything may take that is not measured.
-pub const LIMIT: Duration = Duration::from_secs(30);
+use crate::support::eventually;
+pub use crate::support::{LIMIT, Running, STATES, Stage};
 
 /// Far enough away for a test never to see it.
 pub const HOUR: Duration = Duration::from_secs(3600);
-
-/// The state sets, one of which every record stands in.
-pub const STATES: [&str; 6] = [
-    "pending",
-    "active",
-    "scheduled",
-    "retry",
-    "archived",
-    "completed",
-];
 
 pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -38,30 +21,10 @@ pub fn task(payload: impl Into<Vec<u8>>) -> NewTask {
     RawTask::new("kind", payload).into()
 }
 
-pub struct Stage {
-    url: String,
-    pub prefix: String,
-    redis: MultiplexedConnection,
-}
-
 impl Stage {
-    /// On the Redis that the tests share.
-    pub async fn new(name: &str) -> Self {
-        Self::on(RedisServer::shared(), name).await
-    }
-
-    /// On a Redis of the test's own.
-    pub async fn on(redis: &RedisServer, name: &str) -> Self {
-        Self {
-            url: redis.url(),
-            prefix: unique_prefix(name),
-            redis: redis.connection().await,
-        }
-    }
-
     /// What a child process needs to stand on the same stage.
     pub fn environment(&self) -> [(&'static str, &str); 2] {
-        [("REDIS", &self.url), ("PREFIX", &self.prefix)]
+        [("REDIS", self.url()), ("PREFIX", &self.prefix)]
     }
 
     /// In a child process.
@@ -70,40 +33,19 @@ impl Stage {
         let url = get("REDIS");
         let client = redis::Client::open(&*url).expect("the URL is valid");
         let redis = client.get_multiplexed_async_connection().await;
-        Self {
-            url,
-            prefix: get("PREFIX"),
-            redis: redis.expect("the parent's Redis is there"),
-        }
-    }
-
-    /// After a restart of Redis.
-    pub async fn reconnect(&mut self, redis: &RedisServer) {
-        self.redis = redis.connection().await;
-    }
-
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub fn redis(&self) -> MultiplexedConnection {
-        self.redis.clone()
-    }
-
-    pub async fn client(&self) -> Client {
-        let client = Client::builder(&self.url).prefix(&self.prefix).connect();
-        client.await.expect("the test's Redis is there")
+        let redis = redis.expect("the parent's Redis is there");
+        Self::at(url, get("PREFIX"), redis)
     }
 
     pub async fn inspector(&self) -> Inspector {
-        let inspector = Inspector::connect_with_prefix(&self.url, &self.prefix).await;
+        let inspector = Inspector::connect_with_prefix(self.url(), &self.prefix).await;
         inspector.expect("the test's Redis is there")
     }
 
     /// Settings with which a test need not wait long.
     pub fn server(&self) -> ServerBuilder {
         Server::builder()
-            .redis(&self.url)
+            .redis(self.url())
             .prefix(&self.prefix)
             .heartbeat(ms(200))
             .scan_interval(ms(100))
@@ -122,19 +64,6 @@ impl Stage {
         self.serve_with(self.server(), router).await
     }
 
-    pub fn key_of(&self, queue: &str, name: &str) -> String {
-        format!("{}:{{{queue}}}:{name}", self.prefix)
-    }
-
-    /// A key of the queue `default`.
-    pub fn key(&self, name: &str) -> String {
-        self.key_of("default", name)
-    }
-
-    pub fn record_key(&self, id: &str) -> String {
-        self.key(&format!("t:{id}"))
-    }
-
     /// The queue's keys whose name begins so, sorted.
     pub async fn keys(&self, name: &str) -> Vec<String> {
         let escape = |text: &str| text.replace('{', "[{]").replace('}', "[}]");
@@ -144,54 +73,9 @@ impl Stage {
         keys
     }
 
-    /// What `HGETALL` answers for a task of the queue `default`, as text.
-    pub async fn record(&self, id: &str) -> BTreeMap<String, String> {
-        let record = self.redis().hgetall(self.record_key(id)).await;
-        let record: BTreeMap<String, Vec<u8>> = record.expect("a record is a hash");
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        record.into_iter().map(|(k, v)| (k, text(v))).collect()
-    }
-
-    /// The members of a sorted set of the queue `default` and their scores, lowest first.
-    pub async fn scores(&self, set: &str) -> Vec<(String, f64)> {
-        let members = self.redis().zrange_withscores(self.key(set), 0, -1).await;
-        members.expect("it is a sorted set")
-    }
-
     pub async fn score(&self, set: &str, id: &str) -> Option<u64> {
         let score: Option<f64> = self.redis().zscore(self.key(set), id).await.unwrap();
         score.map(|score| score as u64)
-    }
-
-    /// The ids in a sorted set of the queue `default`, lowest score first.
-    pub async fn ids(&self, set: &str) -> Vec<String> {
-        let scores = self.scores(set).await;
-        scores.into_iter().map(|(id, _)| id).collect()
-    }
-
-    pub async fn count(&self, set: &str) -> usize {
-        let count = self.redis().zcard(self.key(set)).await;
-        count.expect("it is a sorted set")
-    }
-
-    /// The state of a task of the queue `default`; `gone` when it is in none.
-    pub async fn state(&self, id: &str) -> &'static str {
-        for state in STATES {
-            if self.score(state, id).await.is_some() {
-                return state;
-            }
-        }
-        "gone"
-    }
-
-    /// Waits until a task of the queue `default` is in `state`; answers its record.
-    pub async fn wait_for_state(&self, id: &str, state: &str) -> BTreeMap<String, String> {
-        eventually(&format!("{id} is {state}"), LIMIT, async || {
-            let now = self.state(id).await;
-            if now == state { Ok(()) } else { Err(now) }
-        })
-        .await;
-        self.record(id).await
     }
 
     /// Waits until a sorted set of the queue `default` has so many members.
@@ -212,24 +96,6 @@ impl Stage {
     pub async fn look(&self, id: &str) -> Option<TaskInfo> {
         let task = self.inspector().await.task("default", id).await;
         task.expect("Redis answers")
-    }
-
-    /// The totals that the scripts keep of the queue `default`.
-    pub async fn totals(&self) -> HashMap<String, i64> {
-        self.redis().hgetall(self.key("stats")).await.unwrap()
-    }
-
-    pub async fn total(&self, name: &str) -> i64 {
-        self.totals().await.get(name).copied().unwrap_or(0)
-    }
-
-    /// Redis' clock in ms since the epoch.
-    pub async fn now(&self) -> u64 {
-        let (seconds, micros): (u64, u64) = redis::cmd("TIME")
-            .query_async(&mut self.redis())
-            .await
-            .unwrap();
-        seconds * 1000 + micros / 1000
     }
 
     /// A time by Redis' clock.
@@ -337,28 +203,5 @@ impl Stage {
                 assert!(!ended, "{id} is {state} and holds {lock}");
             }
         }
-    }
-}
-
-/// A server that runs until it is stopped, or until the test ends.
-pub struct Running {
-    pub handle: ServerHandle,
-    run: JoinHandle<Report>,
-}
-
-impl Running {
-    pub fn start(server: Server) -> Self {
-        let handle = server.handle();
-        let run = tokio::spawn(async move {
-            let report = server.run_until(std::future::pending()).await;
-            report.expect("the server starts")
-        });
-        Self { handle, run }
-    }
-
-    pub async fn stop(self) -> Report {
-        self.handle.stop();
-        let report = within("the server stops", LIMIT, self.run).await;
-        report.expect("the server does not panic")
     }
 }

@@ -16,6 +16,7 @@
 //!
 //! - [`redis`]: real Redis servers of our own, to be killed, frozen, restarted.
 //! - [`prefix`]: a key prefix for each test, so that tests run in parallel.
+//! - [`stage`]: a test's keys, clients and servers, and looks at tasks.
 //! - [`wait`]: wait on a condition, with a limit, instead of sleeping.
 //! - [`proxy`]: a network between a client and Redis that fails on demand.
 //! - [`child`]: a test's other half in a process of its own, to be killed.
@@ -33,9 +34,11 @@ pub mod proxy;
 // Not public, so that `use support::*` does not hide the crate of that name.
 mod redis;
 pub mod signal;
+pub mod stage;
 pub mod wait;
 
 pub use self::prefix::unique_prefix;
 pub use self::proxy::{Mode, Proxy};
 pub use self::redis::RedisServer;
+pub use self::stage::{LIMIT, Running, STATES, Stage};
 pub use self::wait::{eventually, within};

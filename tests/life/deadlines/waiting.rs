@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windlass::{NewTask, Operated, Router};
+use windlass::{NewTask, Router};
 
 use super::assert_expired_once;
 use crate::fixture::{HOUR, Stage, ms, task};
@@ -142,25 +142,6 @@ async fn after_its_server_died() {
     assert_eq!(stage.total("recovered").await, 1);
     assert!(calls.is_empty());
     server.stop().await;
-}
-
-#[tokio::test]
-async fn and_again_when_an_operator_runs_it() {
-    let stage = Stage::new("operator").await;
-    let client = stage.client().await;
-    let enqueue = client.enqueue(task("x")).id("late").deadline(UNIX_EPOCH);
-    enqueue.await.unwrap();
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
-    assert_expired_once(&stage, "late", 0).await;
-    let inspector = stage.inspector().await;
-    let ran = inspector.run("default", "late").await.unwrap();
-    assert_eq!(ran, Operated::Done);
-    stage.wait_for_state("late", "archived").await;
-    assert_eq!(stage.total("expired").await, 2);
-    assert!(calls.is_empty());
-    server.stop().await;
-    stage.audit().await;
 }
 
 #[tokio::test]

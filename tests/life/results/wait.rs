@@ -35,7 +35,8 @@ async fn a_wait_lasts_through_retries_and_snoozes() {
     let wait = wait_for(&client, &id);
     until_waited_for(&stage, 1).await;
     calls.next().await.retry_after(ms(100));
-    calls.next().await.snooze(ms(100));
+    calls.next().await.snooze(HOUR);
+    stage.wait_for_state(&id, "scheduled").await;
     stage.lose(&id).await;
     let call = calls.next().await;
     assert!(!wait.is_finished());
