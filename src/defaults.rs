@@ -69,6 +69,8 @@ pub const MAX_NAME: usize = 256;
 pub(crate) const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 /// The most tasks that one script call moves: about 3 ms of Redis' time.
 pub(crate) const SCRIPT_TASKS: usize = 200;
+/// The most of a script that reads and writes each task's record, which takes several times as long.
+pub(crate) const SCRIPT_RECORDS: usize = 100;
 /// The most tasks that one enqueue call writes.
 pub(crate) const ENQUEUE_TASKS: usize = 500;
 /// The most payload bytes that one script call carries; a single larger task still goes.

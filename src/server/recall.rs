@@ -1,7 +1,7 @@
 use super::connections::Connections;
 use super::shared::Shared;
 use crate::broker::{BrokerError, LeaseScan, Queue, Releasal, Settled, release};
-use crate::defaults::SCRIPT_TASKS;
+use crate::defaults::SCRIPT_RECORDS;
 
 /// Hands back what a queue has leased to this server and this server does not run: the tasks of claims
 /// whose answers were lost. No claim from the queue may be on its way.
@@ -15,7 +15,7 @@ pub(super) async fn recall(
     while let Some(leases) = scan.step(&connections.claim, queue, &shared.id).await? {
         // After the look at Redis: what was settled in between has no lease, and is answered so.
         let unknown = shared.running.unknown(leases);
-        for tasks in unknown.chunks(SCRIPT_TASKS) {
+        for tasks in unknown.chunks(SCRIPT_RECORDS) {
             let tasks: Vec<_> = tasks
                 .iter()
                 .map(|task| Releasal {

@@ -4,6 +4,7 @@ use crate::broker::{
     Archival, BrokerError, By, Completion, Deferral, LeasedId, Link, Queue, Releasal, Retrial,
     Settled, archive, complete, defer, release, retry,
 };
+use crate::defaults::{SCRIPT_RECORDS, SCRIPT_TASKS};
 
 /// The end of a run, on its way to Redis.
 #[derive(Debug)]
@@ -35,6 +36,9 @@ pub(super) trait Ending: Clone {
         0
     }
 
+    /// How many go in one script call.
+    const AT_ONCE: usize = SCRIPT_RECORDS;
+
     /// Whether its dead-letter hook may be owed now.
     const MAY_OWE_HOOK: bool = false;
 
@@ -47,6 +51,9 @@ pub(super) trait Ending: Clone {
 }
 
 impl Ending for Completion {
+    // Reads few records.
+    const AT_ONCE: usize = SCRIPT_TASKS;
+
     fn task(&self) -> &LeasedId {
         &self.task
     }

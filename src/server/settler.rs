@@ -108,16 +108,17 @@ impl<T> Batch<T> {
 }
 
 impl<T: Ending> Batch<T> {
-    /// Cut so that one script call carries no more bytes than it may.
+    /// Cut so that one script call carries no more tasks and bytes than it may.
     fn parts(self) -> Vec<Self> {
-        if self.tasks.iter().map(T::bytes).sum::<usize>() <= SCRIPT_BYTES {
+        let bytes = self.tasks.iter().map(T::bytes).sum::<usize>();
+        if self.tasks.len() <= T::AT_ONCE && bytes <= SCRIPT_BYTES {
             return vec![self];
         }
         let (mut parts, mut bytes) = (Vec::<Self>::new(), 0);
         for (run, task) in self.runs.into_iter().zip(self.tasks) {
             let more = task.bytes();
             match parts.last_mut() {
-                Some(part) if bytes + more <= SCRIPT_BYTES => {
+                Some(part) if part.tasks.len() < T::AT_ONCE && bytes + more <= SCRIPT_BYTES => {
                     bytes += more;
                     part.push(run, task);
                 }

@@ -54,7 +54,7 @@ pub(crate) async fn tick(
     call.arg(request.scan.as_millis() as u64)
         .arg(request.grace.as_millis() as u64)
         .arg(request.skew.as_millis() as u64)
-        .arg(defaults::SCRIPT_TASKS);
+        .arg(defaults::SCRIPT_RECORDS);
     let reply = Parts::of(call.run(redis).await?);
     reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
 }
