@@ -4,18 +4,23 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  id
--- ARGV[3]  the payload
--- returns  { answer, '' }: `done`, `missing`, `active` or `completed`
+-- ARGV[3]  the kind that the payload is for
+-- ARGV[4]  the payload
+-- returns  { answer, detail }: `done`, `missing`, `active`, `completed`, or `kind` and the task's own
 --
 -- Keeps: what a handler was given does not change under it. Not allowed when Redis is out of memory.
 
 read_meta()
 local set = locate(ARGV[2])
-if not set or not read_record(ARGV[2], { 'kind' }) then
+local record = set and read_record(ARGV[2], { 'kind' })
+if not record then
   return { 'missing', '' }
 end
 if set == ACTIVE or set == COMPLETED then
   return { set == ACTIVE and 'active' or 'completed', '' }
 end
-redis.call('HSET', record_key(ARGV[2]), 'payload', ARGV[3])
+if record.kind ~= ARGV[3] then
+  return { 'kind', record.kind }
+end
+redis.call('HSET', record_key(ARGV[2]), 'payload', ARGV[4])
 return { 'done', '' }

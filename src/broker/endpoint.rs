@@ -34,6 +34,10 @@ impl Endpoint {
             Some("rediss") => return Err(problem(UrlProblem::TlsFeature)),
             _ => return Err(problem(UrlProblem::Scheme)),
         }
+        // Where one begins unasked, in a password, the rest of it would be taken for the host.
+        if url.contains('#') {
+            return Err(problem(UrlProblem::Malformed));
+        }
         let info = url
             .into_connection_info()
             .map_err(|_| problem(UrlProblem::Malformed))?
@@ -159,6 +163,7 @@ mod tests {
             "redis://h:port/?pass=secret",
             "unix:///s?pass=secret&user=a@b&db=x",
             "redis://u:sec?secret@h:port",
+            "redis://:x@secret#x@h/",
         ] {
             let message = problem(url);
             assert!(

@@ -25,11 +25,11 @@ pub enum ClientError {
 #[non_exhaustive]
 pub enum EnqueueError {
     /// The task itself is wrong; nothing was sent.
-    #[error("the task was not enqueued")]
-    Invalid(#[source] Arc<InvalidTask>),
+    #[error(transparent)]
+    Invalid(Arc<InvalidTask>),
     /// Redis did not take it; it is not enqueued.
-    #[error("the task was not enqueued")]
-    Refused(#[source] Arc<BrokerError>),
+    #[error(transparent)]
+    Refused(Arc<BrokerError>),
     /// The answer was lost: it may be enqueued or not. Enqueue it again with [`NewTask::id`] set to
     /// this id: if it did get through and still exists, the repeat is recognised.
     ///

@@ -14,6 +14,11 @@ pub enum Operated {
     Completed,
     /// It was already where it was to go.
     Already,
+    /// It is of another kind than the task that was to replace it.
+    OtherKind {
+        /// Its kind.
+        kind: String,
+    },
     /// Another task has its lock ([`Unique`](crate::Unique)).
     Duplicate {
         /// That task's id.
@@ -34,6 +39,7 @@ impl From<Answer> for Operated {
             Answer::Active => Self::Active,
             Answer::Completed => Self::Completed,
             Answer::Already => Self::Already,
+            Answer::OtherKind { kind } => Self::OtherKind { kind },
             Answer::Duplicate { holder } => Self::Duplicate { holder },
             Answer::Requested { server } => Self::Requested { server },
         }

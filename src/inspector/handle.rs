@@ -102,7 +102,7 @@ impl Inspector {
         self.end(queue, id, mode.into(), true).await
     }
 
-    /// Gives a task that is not active another payload; the task given must be of the same kind.
+    /// Gives a task that is not active the payload of this one, which must be of the same kind.
     ///
     /// A lock ([`Unique`](crate::Unique)) is made when a task is enqueued, and an edit does not change
     /// it: a task whose lock is made of its payload keeps that of the payload it was enqueued with.
@@ -115,7 +115,8 @@ impl Inspector {
         id: &str,
         task: impl Into<NewTask>,
     ) -> Result<Operated, InspectError> {
-        let payload = task.into().into_payload()?;
+        let (kind, payload) = task.into().into_payload();
+        let payload = payload?;
         if payload.len() > defaults::MAX_PAYLOAD {
             return Err(InspectError::Payload(PayloadError::TooLarge {
                 bytes: payload.len(),
@@ -123,7 +124,7 @@ impl Inspector {
             }));
         }
         Ok(
-            operator::edit(&*self.pool, &self.queue(queue, id)?, id, &payload)
+            operator::edit(&*self.pool, &self.queue(queue, id)?, id, &kind, &payload)
                 .await?
                 .into(),
         )

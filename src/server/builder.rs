@@ -317,7 +317,8 @@ impl ServerBuilder {
                 events: sender,
                 vitals: Default::default(),
                 log_limit: Default::default(),
-                failure_log_limit: Default::default(),
+                retry_log_limit: Default::default(),
+                archive_log_limit: Default::default(),
             }),
             connections: Arc::new(connections),
         })

@@ -87,7 +87,7 @@ fn retried_or_exhausted(
         return archived(shared, tried, ArchiveReason::RetriesExhausted, error);
     }
     let delay = delay.unwrap_or_else(|| retry_delay(shared, tried, &error));
-    if let Some(suppressed) = shared.failure_log_limit.pass() {
+    if let Some(suppressed) = shared.retry_log_limit.pass() {
         tracing::info!(
             task.id = &*tried.leased.id,
             task.kind = tried.kind,
@@ -141,7 +141,7 @@ pub(super) fn report_archived(
     error: &str,
 ) {
     let reason = reason.as_str();
-    if let Some(suppressed) = shared.failure_log_limit.pass() {
+    if let Some(suppressed) = shared.archive_log_limit.pass() {
         tracing::warn!(
             task.id = &*tried.leased.id,
             task.kind = tried.kind,
@@ -191,7 +191,7 @@ pub(super) fn unknown_kind(shared: &Shared, tried: &Tried<'_>) -> End {
             task.kind = tried.kind,
             queue = tried.queue,
             suppressed,
-            "this server has no handler for the kind"
+            "this server has no handler for the kind: is one missing in its router, or the kind misspelt?"
         );
     }
     match shared.config.unknown_kind {

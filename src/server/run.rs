@@ -121,6 +121,12 @@ impl Server {
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
         let mut parts = Parts::start(self)?;
         let shared = parts.shared.clone();
+        tracing::info!(
+            server.id = &*shared.id,
+            queues = ?shared.queues.now().iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),
+            concurrency = shared.config.concurrency,
+            "the server starts"
+        );
         let died = tokio::select! {
             () = stop => None,
             () = shared.phases.reached(Phase::Stopping) => None,

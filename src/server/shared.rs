@@ -40,7 +40,9 @@ pub(super) struct Shared {
     /// Of trouble with Redis and the like.
     pub(super) log_limit: LogLimit,
     /// Of tasks that fail; the observer hears of each.
-    pub(super) failure_log_limit: LogLimit,
+    pub(super) retry_log_limit: LogLimit,
+    /// Of tasks that are given up, which must not drown in those that are retried.
+    pub(super) archive_log_limit: LogLimit,
 }
 
 impl Shared {

@@ -128,8 +128,9 @@ impl NewTask {
     }
 
     /// The packed payload alone.
-    pub(crate) fn into_payload(self) -> Result<Vec<u8>, PayloadError> {
-        self.payload
+    /// Its kind, and its payload if it could be encoded.
+    pub(crate) fn into_payload(self) -> (String, Result<Vec<u8>, PayloadError>) {
+        (self.kind, self.payload)
     }
 
     /// Everything checked: the kind, the payload and the options, or the first thing that is wrong.

@@ -24,6 +24,10 @@ pub(crate) enum Answer {
     Completed,
     /// It is where it was to go.
     Already,
+    /// It is of another kind than was said.
+    OtherKind {
+        kind: String,
+    },
     /// Another task has its lock.
     Duplicate {
         holder: String,
@@ -67,10 +71,11 @@ pub(crate) async fn edit(
     redis: &impl Query,
     queue: &Queue,
     id: &str,
+    kind: &str,
     payload: &[u8],
 ) -> Result<Answer, BrokerError> {
     let mut call = EDIT.on(&queue.base);
-    call.arg(id).arg(payload);
+    call.arg(id).arg(kind).arg(payload);
     answer(&EDIT, &call, redis).await
 }
 
@@ -179,6 +184,9 @@ fn to_answer(word: &str, detail: &str) -> Option<Answer> {
         "active" => Answer::Active,
         "completed" => Answer::Completed,
         "already" => Answer::Already,
+        "kind" => Answer::OtherKind {
+            kind: detail.to_owned(),
+        },
         "duplicate" => Answer::Duplicate {
             holder: detail.to_owned(),
         },

@@ -155,6 +155,19 @@ async fn edit() {
 }
 
 #[tokio::test]
+async fn an_edit_keeps_the_kind() {
+    let stage = Stage::new("edit-kind").await;
+    let client = stage.client().await;
+    client.enqueue(task("x")).id("it").await.unwrap();
+    let other = RawTask::new("another", "new");
+    let answer = stage.inspector().await.edit("default", "it", other).await;
+    let record = stage.record("it").await;
+    let kind = record["kind"].clone();
+    assert_eq!(answer.unwrap(), Operated::OtherKind { kind });
+    assert_eq!(record["payload"], "x");
+}
+
+#[tokio::test]
 async fn cancel() {
     let stage = Stage::new("cancel").await;
     let cancel = async |inspector: Inspector, id| {

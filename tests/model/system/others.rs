@@ -124,7 +124,9 @@ impl System {
             Op::Run(id) => Answer::Operated(operator::run(link, queue, id).await?),
             Op::Edit { id, payload } => {
                 let payload = shapes::bytes(payload);
-                Answer::Operated(operator::edit(link, queue, id, &payload).await?)
+                // Of the right kind: another one is refused, which tests elsewhere show.
+                let kind = model.tasks.get(id).map_or("", |task| task.kind);
+                Answer::Operated(operator::edit(link, queue, id, kind, &payload).await?)
             }
             Op::End {
                 id,
