@@ -71,6 +71,14 @@ impl Link {
         self.held.try_lock().is_ok_and(|held| held.is_trusted())
     }
 
+    /// Has the next command make sure first that the connection lives.
+    pub(crate) fn doubt(&self) {
+        // Whoever holds it is about to use it, and may find out.
+        if let Ok(mut held) = self.held.try_lock() {
+            held.used = None;
+        }
+    }
+
     /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
     /// command that must not be repeated: whether one that was sent into a dead connection has run
     /// would be unknown.

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::batch_len;
@@ -32,6 +31,8 @@ struct State {
     waiting: Vec<Waiting>,
     /// Somebody is sending, and will look at `waiting` again.
     sending: bool,
+    /// Somebody is sending its own task and nothing else.
+    leading: bool,
     /// When each queue's name was last added to the set of queue names.
     listed: HashMap<String, Instant>,
 }
@@ -78,25 +79,14 @@ impl Joiner {
             return Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent)));
         };
         let (answer, answered) = oneshot::channel();
-        let must_send = {
-            let mut state = self.state();
-            state.waiting.push(Waiting {
-                item,
-                since,
-                answer,
-                _place: place,
-            });
-            !std::mem::replace(&mut state.sending, true)
+        let waiting = Waiting {
+            item,
+            since,
+            answer,
+            _place: place,
         };
-        if must_send {
-            let sender = Sender::new(self);
-            if self.link.is_trusted() {
-                // Here and now: to wake another task would take longer than all the rest.
-                Lead(Some(sender)).send().await;
-            } else {
-                // A caller that gives up early, again and again, must not keep it from connecting.
-                tokio::spawn(sender.run());
-            }
+        if let Some(waiting) = self.hand_over(waiting) {
+            Lead::of(self).send(waiting).await;
         }
         match answered.await {
             Ok(answer) => answer,
@@ -108,6 +98,23 @@ impl Joiner {
                 )),
             }),
         }
+    }
+
+    /// Lets somebody send the task, or answers it when the caller is to send it, here and now: to wake
+    /// another task would take longer than all the rest.
+    fn hand_over(self: &Arc<Self>, waiting: Waiting) -> Option<Waiting> {
+        let mut state = self.state();
+        if !state.sending && !state.leading && self.link.is_trusted() {
+            state.leading = true;
+            return Some(waiting);
+        }
+        state.waiting.push(waiting);
+        if !std::mem::replace(&mut state.sending, true) {
+            drop(state);
+            // A task of its own, so that a caller that gives up does not leave the others waiting.
+            tokio::spawn(Sender::new(self).run());
+        }
+        None
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -228,39 +235,42 @@ impl Sender {
 impl Drop for Sender {
     fn drop(&mut self) {
         if !self.finished {
-            let mut state = self.joiner.state();
-            state.sending = false;
-            refuse(std::mem::take(&mut state.waiting), BrokerError::NotSent);
+            let waiting = {
+                let mut state = self.joiner.state();
+                state.sending = false;
+                std::mem::take(&mut state.waiting)
+            };
+            refuse(waiting, BrokerError::NotSent);
         }
     }
 }
 
-/// A caller that sends its own task, which nobody waited for. What has gathered once it is done, or
-/// gives up, is left to a task of the runtime.
-struct Lead(Option<Sender>);
+/// A caller that sends its own task, for which nobody waits: it may be dropped or not polled any more.
+struct Lead<'a> {
+    joiner: &'a Joiner,
+    finished: bool,
+}
 
-impl Lead {
-    async fn send(self) {
-        let Some(sender) = &self.0 else { return };
-        let batch = sender.joiner.take_batch();
-        sender.joiner.send(batch).await;
+impl<'a> Lead<'a> {
+    fn of(joiner: &'a Joiner) -> Self {
+        Self {
+            joiner,
+            finished: false,
+        }
+    }
+
+    async fn send(mut self, waiting: Waiting) {
+        self.joiner.send(vec![waiting]).await;
+        self.finished = true;
     }
 }
 
-impl Drop for Lead {
+impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        let Some(mut sender) = self.0.take() else {
-            return;
-        };
-        let mut state = sender.joiner.state();
-        state.sending = !state.waiting.is_empty();
-        sender.finished = !state.sending;
-        drop(state);
-        // Without a runtime, dropping the sender refuses them.
-        if !sender.finished
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn(sender.run());
+        self.joiner.state().leading = false;
+        if !self.finished {
+            // A caller that gives up early may be the only one to know that no answer comes.
+            self.joiner.link.doubt();
         }
     }
 }

@@ -79,6 +79,21 @@ async fn a_dropped_enqueue_does_not_hold_up_the_others() {
 }
 
 #[tokio::test]
+async fn an_enqueue_that_is_not_polled_any_more_holds_up_no_other() {
+    let stage = Stage::new("unpolled").await;
+    let client = stage.client().await;
+    client.enqueue(task()).id("warm").await.unwrap();
+    let mut first = Box::pin(client.enqueue(task()).id("first").send());
+    assert!((&mut first).now_or_never().is_none(), "it is on its way");
+    let others = join_all((0..10).map(|_| client.enqueue(task()).send()));
+    for enqueued in within("the others are answered", LIMIT, others).await {
+        assert!(enqueued.unwrap().is_new());
+    }
+    let first = within("so is the first", LIMIT, first).await;
+    assert!(first.unwrap().is_new());
+}
+
+#[tokio::test]
 async fn an_enqueue_that_is_given_up_does_not_stop_the_next() {
     let redis = RedisServer::start(&[]);
     let stage = Stage::on(&redis, "given-up").await;
