@@ -1,5 +1,6 @@
 use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{join, join_all};
@@ -17,7 +18,9 @@ use super::recall::recall;
 use super::round::Round;
 use super::shared::Shared;
 use super::shares::shares;
-use crate::broker::{BrokerError, Claim, ClaimRequest, Fault, Link, claim, unblock, wait_for_work};
+use crate::broker::{
+    BrokerError, Claim, ClaimRequest, Fault, Link, Queue, claim, unblock, wait_for_work,
+};
 use crate::defaults::{BLOCK, SCRIPT_TASKS};
 
 /// How long a server that stops may take to hand wake tokens on.
@@ -30,12 +33,12 @@ pub(super) struct Claimer {
     executor: Executor,
     /// Fires when the server can be seen to live: one that holds leases and is not seen counts as dead.
     seen: CancellationToken,
-    /// The place, in the list of queues, of the one whose token was taken but which was not asked yet.
-    woken: Option<usize>,
+    /// The queue whose token was taken but which was not asked yet.
+    woken: Option<Queue>,
     /// Every queue was asked, and had nothing: it is time to block.
     dry: bool,
-    /// The answer of a claim may have been lost.
-    doubtful: bool,
+    /// The answer of a claim was lost.
+    doubtful: AtomicBool,
 }
 
 impl Claimer {
@@ -52,7 +55,7 @@ impl Claimer {
             seen,
             woken: None,
             dry: false,
-            doubtful: false,
+            doubtful: AtomicBool::new(false),
         }
     }
 
@@ -80,7 +83,6 @@ impl Claimer {
                 }
                 Err(error) => {
                     self.dry = false;
-                    self.doubtful = true;
                     let pause = patience.failed(&shared, &error);
                     // One queue fails: the others go on while they have work.
                     if got == 0 || error.fault() == Fault::Reconnect {
@@ -114,16 +116,16 @@ impl Claimer {
         round.end()
     }
 
-    /// After a claim whose answer may have been lost.
+    /// After a claim whose answer was lost.
     async fn recall(&mut self) -> Result<(), BrokerError> {
-        if !self.doubtful {
+        if !self.doubtful.load(Ordering::Relaxed) {
             return Ok(());
         }
         let mut round = Round::default();
         for served in self.shared.queues.now().iter() {
             round.note(recall(&self.shared, &self.connections, &served.queue).await)?;
         }
-        self.doubtful = false;
+        self.doubtful.store(false, Ordering::Relaxed);
         if let Err(error) = round.end() {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
@@ -149,15 +151,18 @@ impl Claimer {
     /// All slots that are free, at least one; `None` when the server became quiet first.
     async fn free_slots(&self) -> Option<OwnedSemaphorePermit> {
         let slots = &self.shared.slots;
-        let vitals = &self.shared.vitals;
-        vitals.claimer_waits_for_slots(true);
-        // The semaphore is never closed.
-        let mut permits = self
-            .shared
-            .unless_quiet(slots.clone().acquire_owned())
-            .await?
-            .ok()?;
-        vitals.claimer_waits_for_slots(false);
+        let mut permits = match slots.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                let vitals = &self.shared.vitals;
+                vitals.claimer_waits_for_slots(true);
+                let permit = slots.clone().acquire_owned();
+                // The semaphore is never closed.
+                let permit = self.shared.unless_quiet(permit).await?.ok()?;
+                vitals.claimer_waits_for_slots(false);
+                permit
+            }
+        };
         let more = slots.available_permits().try_into().unwrap_or(u32::MAX);
         if let Ok(more) = slots.clone().try_acquire_many_owned(more) {
             permits.merge(more);
@@ -180,7 +185,7 @@ impl Claimer {
         }
         let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
         let mut asked = shares(permits.num_permits(), &weights);
-        let must_ask = |place: usize| woken == Some(place);
+        let must_ask = |place: usize| woken.as_ref() == Some(&queues[place].queue);
         let first = self
             .claim_shares(link, &queues, &asked, must_ask, permits, round)
             .await?;
@@ -262,7 +267,12 @@ impl Claimer {
             room: room.min(SCRIPT_TASKS),
             lease: self.shared.config.lease,
         };
-        let claimed = claim(link, &served.queue, request).await?;
+        let claimed = claim(link, &served.queue, request).await;
+        let claimed = claimed.inspect_err(|error| {
+            if error.outcome_unknown() {
+                self.doubtful.store(true, Ordering::Relaxed);
+            }
+        })?;
         self.shared.vitals.claim_answered();
         if let Some(next_due) = claimed.next_due {
             self.shared.due.hint(&served.queue, next_due);
@@ -311,7 +321,9 @@ impl Claimer {
         };
         let woken = woken?;
         claimed?;
-        self.woken = woken.filter(|&place| room[place] == 0);
+        self.woken = woken
+            .filter(|&place| room[place] == 0)
+            .map(|place| queues[place].queue.clone());
         self.dry = permits.num_permits() == slots && room.iter().all(|&room| room > 0);
         Ok(())
     }

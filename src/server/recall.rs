@@ -14,7 +14,7 @@ pub(super) async fn recall(
     let mut recalled = 0;
     while let Some(leases) = scan.step(&connections.claim, queue, &shared.id).await? {
         // After the look at Redis: what was settled in between has no lease, and is answered so.
-        let unknown = shared.running.unknown(leases);
+        let unknown = shared.running.unknown(queue, leases);
         for tasks in unknown.chunks(SCRIPT_RECORDS) {
             let tasks: Vec<_> = tasks
                 .iter()

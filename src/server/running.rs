@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -107,15 +107,12 @@ impl Running {
         by_queue
     }
 
-    /// Those of these leases that none of the runs has.
-    pub(super) fn unknown(&self, mut leases: Vec<LeasedId>) -> Vec<LeasedId> {
+    /// Those of these leases of a queue that none of the runs has.
+    pub(super) fn unknown(&self, queue: &Queue, mut leases: Vec<LeasedId>) -> Vec<LeasedId> {
         let tasks = self.tasks();
-        let held: HashMap<&str, &LeaseHolder> = tasks
-            .by_number
-            .values()
-            .map(|run| (&*run.leased.id, &run.leased.holder))
-            .collect();
-        leases.retain(|lease| held.get(&*lease.id) != Some(&&lease.holder));
+        let runs = tasks.by_number.values().filter(|run| run.queue == *queue);
+        let held: HashSet<&LeasedId> = runs.map(|run| &run.leased).collect();
+        leases.retain(|lease| !held.contains(lease));
         leases
     }
 

@@ -8,7 +8,7 @@ use windlass::{
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;
-use crate::support::{Proxy, RedisServer, eventually};
+use crate::support::{Mode, Proxy, RedisServer, eventually};
 
 /// A stage whose clients and servers reach the shared Redis through a proxy.
 async fn stage(name: &str) -> (Proxy, Stage) {
@@ -129,6 +129,64 @@ async fn tasks_of_a_claim_without_a_reply_are_handed_back_at_once() {
     assert_eq!((stats.completed, stats.recovered), (20, 0));
     assert_eq!(stage.count("archived").await, 0);
     assert!(runs.so_far().is_empty(), "nothing ran twice");
+}
+
+#[tokio::test]
+async fn tasks_that_run_keep_their_leases_when_all_connections_are_cut() {
+    let (proxy, stage) = stage("kept").await;
+    let client = stage.client().await;
+    let (says, mut runs) = seen();
+    let (release, released) = tokio::sync::watch::channel(false);
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.id().to_owned());
+        let mut released = released.clone();
+        async move {
+            said.map_err(|error| error.to_string())?;
+            let go_on = released.wait_for(|go_on| *go_on).await;
+            go_on.map(drop).map_err(|error| error.to_string())
+        }
+    });
+    let settings = stage.server().queues([("a", 1), ("b", 1)]);
+    let server = stage.serve(settings.lease(10 * LIMIT), router).await;
+    // Ids name a task within its queue only.
+    for (queue, id) in [("a", "0"), ("a", "1"), ("b", "0"), ("b", "1")] {
+        client.enqueue(task(id)).queue(queue).await.unwrap();
+    }
+    runs.take(4).await;
+    for probe in ["first", "second", "third"] {
+        proxy.reset_all();
+        eventually("an enqueue gets through", LIMIT, async || {
+            let enqueue = client.enqueue(task(probe)).queue("a");
+            enqueue.await.ok()
+        })
+        .await;
+        assert_eq!(runs.next().await, probe);
+    }
+    release.send(true).unwrap();
+    stage.wait_until_drained("a", LIMIT).await;
+    stage.wait_until_drained("b", LIMIT).await;
+    let stats = server.stop().await.stats;
+    assert_eq!(
+        (stats.completed, stats.leases_lost, stats.settles_refused),
+        (7, 0, 0)
+    );
+    assert!(runs.so_far().is_empty(), "nothing ran twice");
+}
+
+#[tokio::test]
+async fn callers_that_give_up_early_do_not_keep_a_dead_connection() {
+    let (proxy, stage) = stage("impatient").await;
+    let client = stage.client().await;
+    client.enqueue(task("warm")).await.unwrap();
+    for connection in proxy.open() {
+        proxy.set_mode_of(connection.id, Mode::BlackHole);
+    }
+    eventually("an enqueue gets through", LIMIT, async || {
+        let enqueue = client.enqueue(RawTask::new("kind", "x")).send();
+        let enqueue = tokio::time::timeout(Duration::from_millis(300), enqueue);
+        enqueue.await.ok()?.ok()
+    })
+    .await;
 }
 
 /// A handler that ends as its task's id says.
