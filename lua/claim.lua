@@ -80,18 +80,7 @@ local waiting = redis.call('ZCARD', PENDING)
 local place = ids[1] and redis.call('ZSCORE', PENDING, ids[1])
 
 local number = 0
-if looked_at > 0 then
-  redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
-  waiting = waiting - looked_at
-  if #missing + #malformed > 0 then
-    remove_broken(PENDING, missing, malformed)
-  end
-  bulk('ZREM', DEADLINES, had_deadline)
-  if #expired > 0 then
-    bury(expired, 'deadline_passed')
-    count({ expired = #expired })
-  end
-end
+-- The leases first: where their key is of another type, the tasks stay pending.
 if #claimed > 0 then
   number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
   local text = int(number)
@@ -109,6 +98,18 @@ if #claimed > 0 then
   bulk('ZADD', ACTIVE, scores)
   if #locks > 0 then
     redis.call('DEL', unpack(locks))
+  end
+end
+if looked_at > 0 then
+  redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
+  waiting = waiting - looked_at
+  if #missing + #malformed > 0 then
+    remove_broken(PENDING, missing, malformed)
+  end
+  bulk('ZREM', DEADLINES, had_deadline)
+  if #expired > 0 then
+    bury(expired, 'deadline_passed')
+    count({ expired = #expired })
   end
 end
 if waiting > 0 then
