@@ -23,10 +23,12 @@ if meta[2] then
   return { 0, now, 0, reply_due, {}, {} }
 end
 
-local ids = room > 0 and redis.call('ZRANGE', PENDING, 0, room - 1) or {}
+-- One more than there is room for: it says whether more are waiting.
+local ids = redis.call('ZRANGE', PENDING, 0, room)
 local tasks, claimed, missing, malformed, expired, locks, had_deadline = {}, {}, {}, {}, {}, {}, {}
 local bytes, looked_at = 0, 0
-for _, id in ipairs(ids) do
+for i = 1, math.min(#ids, room) do
+  local id = ids[i]
   local record = redis.pcall('HGETALL', record_key(id))
   if record.err then
     if not string.find(record.err, '^WRONGTYPE') then
@@ -76,8 +78,7 @@ for _, id in ipairs(ids) do
   end
   looked_at = looked_at + 1
 end
-local waiting = redis.call('ZCARD', PENDING)
-local place = ids[1] and redis.call('ZSCORE', PENDING, ids[1])
+local place = #claimed > 0 and redis.call('ZSCORE', PENDING, ids[1])
 
 local number = 0
 -- The leases first: where their key is of another type, the tasks stay pending.
@@ -102,7 +103,6 @@ if #claimed > 0 then
 end
 if looked_at > 0 then
   redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
-  waiting = waiting - looked_at
   if #missing + #malformed > 0 then
     remove_broken(PENDING, missing, malformed)
   end
@@ -112,7 +112,8 @@ if looked_at > 0 then
     count({ expired = #expired })
   end
 end
-if waiting > 0 then
+local more = #ids > looked_at
+if more then
   wake()
 end
-return { number, now, waiting > 0 and 1 or 0, reply_due, malformed, tasks }
+return { number, now, more and 1 or 0, reply_due, malformed, tasks }
