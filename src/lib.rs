@@ -37,6 +37,9 @@
 //! make handlers idempotent, by [`TaskContext::id`], or fence their side effects by
 //! [`TaskContext::lease`].
 
+// Where something cannot fail, `expect` says why.
+#![deny(clippy::unwrap_used)]
+
 // The code in the README must compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

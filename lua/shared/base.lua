@@ -1,6 +1,6 @@
--- What every script may use. Of the files in this folder, what a script uses stands between its `#!lua`
--- line and its own text, and nothing else: creating a function that is not called costs as much as a
--- small command. So a statement begins at the left margin, and a local that is never set needs no name.
+-- What every script may use. Of the statements in this folder, those that a script uses stand between
+-- its `#!lua` line and its own text, and no others, because creating what is not used takes time in each
+-- call. Each begins with `local` at the left margin, and defines one thing.
 --
 -- KEYS[1] is the queue's base key, such as `windlass:{default}`; every key of the queue begins with
 -- it, and its hash tag keeps them all in one slot of a cluster. ARGV[1] is the time in µs, or empty

@@ -40,12 +40,14 @@ pub(crate) struct LeaseScan {
 }
 
 impl LeaseScan {
-    /// The leases of a server met in the next step; `None` after the last one.
+    /// The leases of a server met in the next step that were made by claims after this one; `None`
+    /// after the last step.
     pub(crate) async fn step(
         &mut self,
         redis: &impl Query,
         queue: &Queue,
         server: &str,
+        after: u64,
     ) -> Result<Option<Vec<LeasedId>>, BrokerError> {
         if self.cursor.is_at_end() {
             return Ok(None);
@@ -60,8 +62,9 @@ impl LeaseScan {
         let leases = found.chunks_exact(2).filter_map(|pair| {
             let id = std::str::from_utf8(&pair[0]).ok()?;
             let (holder, _) = std::str::from_utf8(&pair[1]).ok()?.split_once(' ')?;
-            let (_, held_by) = holder.split_once('@')?;
-            (held_by == server).then(|| LeasedId {
+            let (number, held_by) = holder.split_once('@')?;
+            let number: u64 = number.parse().ok()?;
+            (held_by == server && number > after).then(|| LeasedId {
                 id: id.into(),
                 holder: LeaseHolder::found(holder),
             })

@@ -71,7 +71,7 @@ mod tests {
         }
         let router = Router::new().blocking_task(handler);
         let outcome = router.perform(Number(7)).await;
-        let result = outcome.result::<(String, u32)>().unwrap();
+        let result = outcome.result::<(String, u32)>().expect("it decodes");
         assert_eq!(result, Some(("number".to_owned(), 7)));
     }
 
@@ -85,7 +85,11 @@ mod tests {
         }
         let router = Router::new().blocking_raw("x", handler);
         let outcome = router.perform(RawTask::new("x", [])).await;
-        assert_eq!(outcome.result::<u8>().unwrap(), Some(5), "{outcome:?}");
+        assert_eq!(
+            outcome.result::<u8>().expect("it decodes"),
+            Some(5),
+            "{outcome:?}"
+        );
     }
 
     #[tokio::test]
@@ -98,9 +102,9 @@ mod tests {
         }
         let router = Router::new().blocking_task(handler);
         let outcome = router.perform(Number(3)).await;
-        assert_eq!(outcome.failure().unwrap().text(), "3");
+        assert_eq!(outcome.failure().expect("it failed").text(), "3");
         let outcome = router.perform(Number(0)).await;
-        let failure = outcome.failure().unwrap();
+        let failure = outcome.failure().expect("it failed");
         assert_eq!(failure.cause(), FailureCause::Panic);
         assert!(
             failure
@@ -110,7 +114,7 @@ mod tests {
         assert!(failure.text().ends_with(": zero"), "{failure}");
         let outcome = router.perform(RawTask::new("number", [])).await;
         assert_eq!(
-            outcome.failure().unwrap().cause(),
+            outcome.failure().expect("it failed").cause(),
             FailureCause::Undecodable
         );
     }
@@ -125,7 +129,7 @@ mod tests {
         }
         impl Drop for Freed {
             fn drop(&mut self) {
-                self.0.send(()).unwrap();
+                self.0.send(()).expect("somebody listens");
             }
         }
         let (started_in, started) = channel();
@@ -133,35 +137,43 @@ mod tests {
         let (freed_in, freed) = channel();
         let wait: Mutex<Receiver<()>> = Mutex::new(wait);
         let handler = move |_: Number| {
-            started_in.send(()).unwrap();
-            wait.lock().unwrap().recv().map_err(|e| e.to_string())
+            started_in.send(()).expect("somebody listens");
+            wait.lock()
+                .expect("nobody panicked with it")
+                .recv()
+                .map_err(|e| e.to_string())
         };
-        let routes = Router::new().blocking_task(handler).build().unwrap();
+        let routes = Router::new()
+            .blocking_task(handler)
+            .build()
+            .expect("the router is sound");
         let slot: Arc<dyn Slot> = Arc::new(Freed(freed_in));
         let weak: Weak<dyn Slot> = Arc::downgrade(&slot);
         let context = TaskContext::new(Delivery {
             slot: Some(weak.clone()),
             ..delivery("number")
         });
-        let run = routes.dispatch(context, encode(&Number(1)).unwrap());
+        let run = routes.dispatch(context, encode(&Number(1)).expect("it encodes"));
         assert!(run.now_or_never().is_none(), "polled once, and dropped");
-        started.recv_timeout(LIMIT).unwrap();
+        started.recv_timeout(LIMIT).expect("it comes in time");
         drop(slot);
         assert_eq!(weak.strong_count(), 1);
-        go_on.send(()).unwrap();
-        freed.recv_timeout(LIMIT).unwrap();
+        go_on.send(()).expect("somebody listens");
+        freed.recv_timeout(LIMIT).expect("it comes in time");
     }
 
     #[tokio::test]
     async fn the_slot_is_free_when_the_outcome_is_there() {
         let router = Router::new().blocking_task(|_: Number| Ok::<_, String>(()));
-        let routes = router.build().unwrap();
+        let routes = router.build().expect("the router is sound");
         let slot: Arc<dyn Slot> = Arc::new(());
         let context = TaskContext::new(Delivery {
             slot: Some(Arc::downgrade(&slot)),
             ..delivery("number")
         });
-        let outcome = routes.dispatch(context, encode(&Number(1)).unwrap()).await;
+        let outcome = routes
+            .dispatch(context, encode(&Number(1)).expect("it encodes"))
+            .await;
         assert!(outcome.is_completed());
         assert_eq!(Arc::strong_count(&slot), 1);
     }
@@ -173,8 +185,8 @@ mod tests {
         thread::Builder::new()
             .name(thread_name("\0ü"))
             .spawn(|| ())
-            .unwrap()
+            .expect("the name is legal")
             .join()
-            .unwrap();
+            .expect("it does nothing");
     }
 }

@@ -97,7 +97,11 @@ mod tests {
         assert!(
             matches!(error, RouterError::MissingState { handler, .. } if handler == "any other kind")
         );
-        Router::new().task(with_db).state(Db).build().unwrap();
+        Router::new()
+            .task(with_db)
+            .state(Db)
+            .build()
+            .expect("the router is sound");
     }
 
     #[test]
@@ -105,7 +109,10 @@ mod tests {
         async fn handler(_: Number, _: Option<State<Db>>) -> Result<(), String> {
             Ok(())
         }
-        Router::new().task(handler).build().unwrap();
+        Router::new()
+            .task(handler)
+            .build()
+            .expect("the router is sound");
     }
 
     #[test]
@@ -134,9 +141,9 @@ mod tests {
     #[test]
     fn kinds_are_known_by_their_handlers_and_all_by_a_fallback() {
         let router = Router::new().raw("a", raw).blocking_task(blocking);
-        let routes = router.clone().build().unwrap();
+        let routes = router.clone().build().expect("the router is sound");
         assert!(routes.knows("a") && routes.knows("number") && !routes.knows("b"));
-        let routes = router.fallback(raw).build().unwrap();
+        let routes = router.fallback(raw).build().expect("the router is sound");
         assert!(routes.knows("b"));
         let mut kinds: Vec<_> = routes.kinds().collect();
         kinds.sort_unstable();

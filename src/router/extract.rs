@@ -129,7 +129,7 @@ mod tests {
         let router = Router::new().task(handler).state(log.clone());
         let outcome = router.perform(Number(1)).await;
         assert_eq!(log.entries(), ["1", "3", "4"]);
-        let failure = outcome.failure().unwrap();
+        let failure = outcome.failure().expect("it failed");
         assert_eq!(failure.text(), "4 is even");
         assert_eq!(failure.verdict(), Verdict::SkipRetry);
         assert_eq!(failure.cause(), FailureCause::Error);
@@ -155,7 +155,13 @@ mod tests {
         }
         let router = Router::new().task(handler).state(1u32).state(2u32);
         let outcome = router.perform(Number(40)).await;
-        assert_eq!(outcome.result::<String>().unwrap().unwrap(), "number 42");
+        assert_eq!(
+            outcome
+                .result::<String>()
+                .expect("it decodes")
+                .expect("there is one"),
+            "number 42"
+        );
     }
 
     #[test]

@@ -79,20 +79,7 @@ impl Failure {
     /// The error and its sources, joined with `: `, at most 4 KiB long. A source that says the same
     /// as what it caused is left out.
     pub fn text(&self) -> String {
-        let mut text = Cut::new(MAX_ERROR);
-        let mut last = None;
-        for error in chain(self.error()).filter(|e| !e.is::<Carrier>()) {
-            let part = describe(error);
-            if last.as_ref() == Some(&part) {
-                continue;
-            }
-            let separator = if last.is_some() { ": " } else { "" };
-            if write!(text, "{separator}{part}").is_err() {
-                break;
-            }
-            last = Some(part);
-        }
-        text.into()
+        error_text(self.error())
     }
 
     /// Whether it is an error that came without a verdict of its own.
@@ -177,6 +164,24 @@ enum Ended {
     UnknownKind(String),
 }
 
+/// An error and its sources as one text: see [`Failure::text`].
+pub(crate) fn error_text(error: &(dyn StdError + 'static)) -> String {
+    let mut text = Cut::new(MAX_ERROR);
+    let mut last = None;
+    for error in chain(error).filter(|e| !e.is::<Carrier>()) {
+        let part = describe(error);
+        if last.as_ref() == Some(&part) {
+            continue;
+        }
+        let separator = if last.is_some() { ": " } else { "" };
+        if write!(text, "{separator}{part}").is_err() {
+            break;
+        }
+        last = Some(part);
+    }
+    text.into()
+}
+
 /// What one error says for itself. A `Display` of a user may fail or panic.
 fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut text = Cut::new(MAX_ERROR);
@@ -215,7 +220,7 @@ mod tests {
 
     fn text(layers: &[&'static str]) -> String {
         let mut layers = layers.iter().rev();
-        let last = Layer(layers.next().unwrap(), None);
+        let last = Layer(layers.next().expect("there is one"), None);
         let error = layers.fold(last, |inner, text| Layer(text, Some(Box::new(inner))));
         Failure::from_error(error.into()).text()
     }

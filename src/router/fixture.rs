@@ -36,10 +36,13 @@ pub(super) struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
     pub(super) fn add(&self, entry: impl Into<String>) {
-        self.0.lock().unwrap().push(entry.into());
+        self.0
+            .lock()
+            .expect("nobody panicked with it")
+            .push(entry.into());
     }
 
     pub(super) fn entries(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().expect("nobody panicked with it").clone()
     }
 }

@@ -62,7 +62,11 @@ mod tests {
         let failure = outcome.failure().expect("the attempt failed");
         assert_eq!(failure.cause(), FailureCause::Panic);
         assert_eq!(failure.verdict(), Verdict::Retry);
-        let (place, said) = failure.text().split_once(": ").map(own).unwrap();
+        let (place, said) = failure
+            .text()
+            .split_once(": ")
+            .map(own)
+            .expect("a place and what was said");
         assert_eq!(said, message);
         let prefix = format!("panicked at {}:", file!());
         assert!(place.starts_with(&prefix), "{place}");
@@ -135,9 +139,9 @@ mod tests {
             .task(async |_: Bomb| Ok::<_, String>(()))
             .task(async |_: Number| Ok::<_, String>(Bomb))
             .build()
-            .unwrap();
+            .expect("the router is sound");
         let run = |kind| {
-            let payload = encode(&1).unwrap();
+            let payload = encode(&1).expect("it encodes");
             routes.dispatch(TaskContext::new(delivery(kind)), payload)
         };
         assert_panicked(&run("bomb").await, "unpacked");
@@ -154,7 +158,12 @@ mod tests {
         }
         let router = Router::new()
             .task(async |_: Number| -> Result<(), String> { std::panic::panic_any(Bomb) });
-        let text = router.perform(Number(1)).await.failure().unwrap().text();
+        let text = router
+            .perform(Number(1))
+            .await
+            .failure()
+            .expect("it failed")
+            .text();
         assert!(text.ends_with(": a panic without a message"), "{text}");
     }
 
@@ -163,7 +172,7 @@ mod tests {
         struct Bomb(std::sync::mpsc::Sender<()>);
         impl Drop for Bomb {
             fn drop(&mut self) {
-                self.0.send(()).unwrap();
+                self.0.send(()).expect("somebody listens");
                 panic!("dropped")
             }
         }
@@ -178,6 +187,6 @@ mod tests {
         };
         let router = Router::new().task(handler);
         assert!(router.perform(Number(1)).now_or_never().is_none());
-        dropped.try_recv().unwrap();
+        dropped.try_recv().expect("it was dropped");
     }
 }

@@ -125,14 +125,14 @@ mod tests {
             .middleware(invert)
             .middleware(skip);
         let outcome = router.perform(Number(1)).await;
-        assert_eq!(outcome.failure().unwrap().text(), "it went well");
+        assert_eq!(outcome.failure().expect("it failed").text(), "it went well");
     }
 
     #[tokio::test]
     async fn middleware_sees_a_panic_below_it_as_a_failure() {
         async fn seen(context: TaskContext, next: Next) -> Outcome {
             let outcome = next.run(context).await;
-            let failure = outcome.failure().unwrap();
+            let failure = outcome.failure().expect("it failed");
             assert_eq!(failure.cause(), FailureCause::Panic);
             Outcome::failed(format!("seen: {failure}"))
         }
@@ -142,11 +142,21 @@ mod tests {
         let router = Router::new()
             .task(async |_: Number| -> Result<(), String> { panic!("at the end") })
             .middleware(seen);
-        let text = router.perform(Number(1)).await.failure().unwrap().text();
+        let text = router
+            .perform(Number(1))
+            .await
+            .failure()
+            .expect("it failed")
+            .text();
         assert!(text.starts_with("seen: panicked at "), "{text}");
         assert!(text.ends_with(": at the end"), "{text}");
         let router = router.middleware(broken);
-        let text = router.perform(Number(1)).await.failure().unwrap().text();
+        let text = router
+            .perform(Number(1))
+            .await
+            .failure()
+            .expect("it failed")
+            .text();
         assert!(text.ends_with(": in the middle"), "{text}");
     }
 }

@@ -36,6 +36,7 @@ pub use dead_letter::DeadLetter;
 pub(crate) use dead_letter::DeadLetterHook;
 pub use error::RouterError;
 pub use extract::{Arguments, FromContext};
+pub(crate) use failure::error_text;
 pub use failure::{Failure, FailureCause};
 pub use handler::{Handler, HandlerFuture, HandlerResult};
 pub use middleware::Next;

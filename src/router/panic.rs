@@ -108,14 +108,17 @@ mod tests {
         if std::env::var_os(CHILD).is_some() {
             return child();
         }
-        let this = std::thread::current().name().map(str::to_owned).unwrap();
-        let output = Command::new(std::env::current_exe().unwrap())
+        let this = std::thread::current()
+            .name()
+            .map(str::to_owned)
+            .expect("tests have names");
+        let output = Command::new(std::env::current_exe().expect("it is known"))
             .args([&this, "--exact"])
             .env(CHILD, "1")
             .output()
-            .unwrap();
+            .expect("it starts");
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8(output.stdout).unwrap();
+        let said = String::from_utf8(output.stdout).expect("it is text");
         assert!(said.contains("1 passed"), "{said}");
     }
 
@@ -160,7 +163,8 @@ mod tests {
     #[test]
     fn a_place_that_nobody_asked_for_is_forgotten() {
         let resume = || panic::resume_unwind(Box::new("resumed"));
-        catch(|| panic::catch_unwind(|| panic!("caught by a user")).unwrap_err()).unwrap();
+        catch(|| panic::catch_unwind(|| panic!("caught by a user")).unwrap_err())
+            .expect("no panic came out");
         let resumed = catch(resume).unwrap_err();
         assert_eq!(resumed.to_string(), "panicked: resumed");
     }

@@ -214,7 +214,9 @@ mod tests {
             Verdict::RetryAfter(s),
             "refused",
         );
-        Ok::<_, io::Error>(1).or_skip_retry().unwrap();
+        Ok::<_, io::Error>(1)
+            .or_skip_retry()
+            .expect("it is no error");
     }
 
     #[test]
@@ -276,8 +278,11 @@ mod tests {
     #[test]
     fn the_wrapped_error_can_be_looked_at() {
         let error = skip();
-        let inner = error.inner().unwrap().downcast_ref::<io::Error>();
-        assert_eq!(inner.unwrap().kind(), io::ErrorKind::Other);
+        let inner = error
+            .inner()
+            .expect("it wraps one")
+            .downcast_ref::<io::Error>();
+        assert_eq!(inner.expect("of this type").kind(), io::ErrorKind::Other);
         assert!(TaskError::snooze(Duration::ZERO).inner().is_none());
     }
 }

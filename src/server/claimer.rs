@@ -1,6 +1,5 @@
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{join, join_all};
@@ -14,7 +13,7 @@ use super::executor::Executor;
 use super::patience::Patience;
 use super::phase::Phase;
 use super::queues::ServedQueue;
-use super::recall::recall;
+use super::recall::Recall;
 use super::round::Round;
 use super::shared::Shared;
 use super::shares::shares;
@@ -37,8 +36,7 @@ pub(super) struct Claimer {
     woken: Option<Queue>,
     /// Every queue was asked, and had nothing: it is time to block.
     dry: bool,
-    /// The answer of a claim was lost.
-    doubtful: AtomicBool,
+    recall: Recall,
 }
 
 impl Claimer {
@@ -55,7 +53,7 @@ impl Claimer {
             seen,
             woken: None,
             dry: false,
-            doubtful: AtomicBool::new(false),
+            recall: Recall::default(),
         }
     }
 
@@ -92,7 +90,8 @@ impl Claimer {
             }
         }
         let hand_on = async {
-            let _ = self.recall().await;
+            // When it fails, the leases run out.
+            let _ = self.recall.run(&shared, &self.connections).await;
             self.hand_tokens_on().await;
         };
         if tokio::time::timeout(HAND_ON, hand_on).await.is_err() {
@@ -104,7 +103,7 @@ impl Claimer {
 
     /// Asks Redis for work once, at the right pace.
     async fn ask(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
-        self.recall().await?;
+        self.recall.run(&self.shared, &self.connections).await?;
         let mut round = Round::default();
         if self.dry {
             self.wait(permits, &mut round).await?;
@@ -114,25 +113,6 @@ impl Claimer {
             self.dry = permits.num_permits() == slots;
         }
         round.end()
-    }
-
-    /// After a claim whose answer was lost.
-    async fn recall(&mut self) -> Result<(), BrokerError> {
-        if !self.doubtful.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let mut round = Round::default();
-        for served in self.shared.queues.now().iter() {
-            round.note(recall(&self.shared, &self.connections, &served.queue).await)?;
-        }
-        self.doubtful.store(false, Ordering::Relaxed);
-        if let Err(error) = round.end() {
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "could not look for tasks of lost claims; their leases will run out"
-            );
-        }
-        Ok(())
     }
 
     async fn hand_tokens_on(&self) {
@@ -270,9 +250,13 @@ impl Claimer {
         let claimed = claim(link, &served.queue, request).await;
         let claimed = claimed.inspect_err(|error| {
             if error.outcome_unknown() {
-                self.doubtful.store(true, Ordering::Relaxed);
+                self.recall.doubt();
             }
         })?;
+        if !claimed.tasks.is_empty() {
+            let (queue, number) = (&served.queue, claimed.number);
+            self.recall.answered(&self.shared, queue, number);
+        }
         self.shared.vitals.claim_answered();
         if let Some(next_due) = claimed.next_due {
             self.shared.due.hint(&served.queue, next_due);

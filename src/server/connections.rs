@@ -12,7 +12,8 @@ const WAKE_TIMEOUT: Duration = Duration::from_millis(2 * BLOCK.as_millis() as u6
 /// small pool for those that do now and then.
 pub(super) struct Connections {
     pub(super) claim: Link,
-    /// Blocks, so nothing else may use it. Its answers may take a little longer than its blocks.
+    /// Blocks, so nothing else may use it but the claims that stand behind a block. Its answers may take
+    /// a little longer than its blocks.
     pub(super) wake: Link,
     pub(super) settle: Link,
     /// The recoverer asks every other second: a pool would triple that, with signs of life.

@@ -1,4 +1,3 @@
-use std::error::Error;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -7,6 +6,7 @@ use super::Event;
 use super::shared::Shared;
 use crate::broker::BrokerError;
 use crate::defaults::RECONNECT_CAP;
+use crate::router::error_text;
 
 /// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so,
 /// and that it works again, at most once a second.
@@ -39,7 +39,7 @@ impl Patience {
             self.failing_since = Some(Instant::now());
             shared.observe(|| Event::ConnectionLost {
                 component: self.component,
-                error: with_causes(error),
+                error: error_text(error),
             });
         }
         if let Some(suppressed) = shared.log_limit.pass() {
@@ -81,14 +81,4 @@ impl Patience {
     pub(super) async fn wait(&mut self, shared: &Shared, error: &BrokerError) {
         tokio::time::sleep(self.failed(shared, error)).await;
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }

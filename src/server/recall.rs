@@ -1,21 +1,91 @@
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::connections::Connections;
+use super::round::Round;
 use super::shared::Shared;
 use crate::broker::{BrokerError, LeaseScan, Queue, Releasal, Settled, release};
 use crate::defaults::SCRIPT_RECORDS;
 
-/// Hands back what a queue has leased to this server and this server does not run: the tasks of claims
-/// whose answers were lost. No claim from the queue may be on its way.
-pub(super) async fn recall(
+/// Hands back the tasks of claims whose answers were lost. There is at most one such claim of a queue,
+/// and its number is above those of all claims that were answered: so what runs, and what Redis refused
+/// to settle and is left to the end of its lease, is never touched.
+#[derive(Default)]
+pub(super) struct Recall(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The number of the last claim that brought something, by queue.
+    answered: HashMap<Queue, u64>,
+    /// An answer was lost.
+    due: bool,
+}
+
+impl Recall {
+    /// Notes that a claim was answered. A queue that is served no longer is forgotten with its last run.
+    pub(super) fn answered(&self, shared: &Shared, queue: &Queue, number: u64) {
+        let mut state = self.state();
+        if let Some(last) = state.answered.get_mut(queue) {
+            *last = number;
+            return;
+        }
+        let served = shared.queues.now();
+        state.answered.retain(|known, _| {
+            served.iter().any(|served| served.queue == *known) || shared.running.has(known)
+        });
+        state.answered.insert(queue.clone(), number);
+    }
+
+    /// Notes that the answer of a claim was lost.
+    pub(super) fn doubt(&self) {
+        self.state().due = true;
+    }
+
+    /// Looks for the tasks of lost claims, if there may be any. No claim may be on its way.
+    ///
+    /// # Errors
+    /// Redis cannot be reached: then it is still due. What Redis refuses is left to the leases' end.
+    pub(super) async fn run(
+        &self,
+        shared: &Shared,
+        connections: &Connections,
+    ) -> Result<(), BrokerError> {
+        if !self.state().due {
+            return Ok(());
+        }
+        let mut round = Round::default();
+        for served in shared.queues.now().iter() {
+            let queue = &served.queue;
+            let after = self.state().answered.get(queue).copied().unwrap_or(0);
+            round.note(recall(shared, connections, queue, after).await)?;
+        }
+        self.state().due = false;
+        if let Err(error) = round.end() {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "could not look for tasks of lost claims; their leases will run out"
+            );
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Releases what a queue has leased to this server by claims after this one.
+async fn recall(
     shared: &Shared,
     connections: &Connections,
     queue: &Queue,
+    after: u64,
 ) -> Result<(), BrokerError> {
+    let link = &connections.claim;
     let mut scan = LeaseScan::default();
     let mut recalled = 0;
-    while let Some(leases) = scan.step(&connections.claim, queue, &shared.id).await? {
-        // After the look at Redis: what was settled in between has no lease, and is answered so.
-        let unknown = shared.running.unknown(queue, leases);
-        for tasks in unknown.chunks(SCRIPT_RECORDS) {
+    while let Some(leases) = scan.step(link, queue, &shared.id, after).await? {
+        for tasks in leases.chunks(SCRIPT_RECORDS) {
             let tasks: Vec<_> = tasks
                 .iter()
                 .map(|task| Releasal {
@@ -23,7 +93,7 @@ pub(super) async fn recall(
                     started: false,
                 })
                 .collect();
-            let answers = release(&connections.claim, queue, &tasks).await?;
+            let answers = release(link, queue, &tasks).await?;
             recalled += answers.iter().filter(|&&a| a == Settled::Done).count();
         }
     }

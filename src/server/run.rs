@@ -194,6 +194,7 @@ impl Parts {
             stop: stop_heartbeat.clone(),
         }
         .start(heartbeat_ended.clone().drop_guard())
+        .inspect_err(|_| close_observer.cancel())
         .map_err(ServerError::Heartbeat)?;
 
         let (outbox, opened) = Outbox::new(shared.clone());

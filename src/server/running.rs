@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -107,13 +107,10 @@ impl Running {
         by_queue
     }
 
-    /// Those of these leases of a queue that none of the runs has.
-    pub(super) fn unknown(&self, queue: &Queue, mut leases: Vec<LeasedId>) -> Vec<LeasedId> {
+    /// Whether it has runs of a queue.
+    pub(super) fn has(&self, queue: &Queue) -> bool {
         let tasks = self.tasks();
-        let runs = tasks.by_number.values().filter(|run| run.queue == *queue);
-        let held: HashSet<&LeasedId> = runs.map(|run| &run.leased).collect();
-        leases.retain(|lease| !held.contains(lease));
-        leases
+        tasks.by_number.values().any(|run| run.queue == *queue)
     }
 
     /// Cancels every handler that still runs.

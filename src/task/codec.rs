@@ -43,18 +43,19 @@ mod tests {
     fn values_come_back_as_they_were() {
         let big = (1u64 << 53) + 1;
         assert_eq!(
-            decode::<(u64, String)>(&encode(&(big, "ü\0")).unwrap()).unwrap(),
+            decode::<(u64, String)>(&encode(&(big, "ü\0")).expect("it encodes"))
+                .expect("it decodes"),
             (big, "ü\0".into())
         );
         assert_eq!(
-            decode::<Lists>(&encode(&lists(3)).unwrap()).unwrap(),
+            decode::<Lists>(&encode(&lists(3)).expect("it encodes")).expect("it decodes"),
             lists(3)
         );
     }
 
     #[test]
     fn deep_values_are_refused_on_both_sides() {
-        encode(&lists(MAX_DEPTH - 2)).unwrap();
+        encode(&lists(MAX_DEPTH - 2)).expect("it encodes");
         assert!(matches!(
             encode(&lists(MAX_DEPTH + 1)),
             Err(PayloadError::TooDeep)
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn trailing_bytes_and_garbage_are_refused() {
-        let mut bytes = encode(&7u8).unwrap();
+        let mut bytes = encode(&7u8).expect("it encodes");
         bytes.push(0);
         assert!(matches!(
             decode::<u8>(&bytes),

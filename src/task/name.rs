@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn ids_and_kinds_may_have_colons() {
-        check_id("order:17").unwrap();
-        check_kind("email:send").unwrap();
-        check_queue("critical").unwrap();
-        check_queue(&"ü".repeat(MAX_NAME / 2)).unwrap();
+        check_id("order:17").expect("a good name");
+        check_kind("email:send").expect("a good name");
+        check_queue("critical").expect("a good name");
+        check_queue(&"ü".repeat(MAX_NAME / 2)).expect("a good name");
     }
 }

@@ -253,7 +253,7 @@ mod tests {
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
         let far = RetryPolicy::fixed(Duration::MAX).to_string();
-        let far: RetryPolicy = far.parse().unwrap();
+        let far: RetryPolicy = far.parse().expect("it is a policy");
         assert_eq!(far.delay(0), RETRY_DELAY_CAP);
         for bad in [
             "",

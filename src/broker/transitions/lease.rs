@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Who holds a lease: the number of the claim call that made it and the server, as `leases` has them.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct LeaseHolder(Arc<str>);
 
 impl LeaseHolder {
@@ -32,7 +32,7 @@ impl fmt::Debug for LeaseHolder {
 }
 
 /// One task under one lease.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeasedId {
     pub(crate) id: Arc<str>,
     pub(crate) holder: LeaseHolder,
