@@ -169,7 +169,11 @@ mod tests {
         async fn handler(_: Number, _: Odd<1>) -> Result<(), String> {
             Ok(())
         }
-        let error = Router::new().task(handler).build().unwrap_err().to_string();
+        let error = Router::new()
+            .task(handler)
+            .build()
+            .expect_err("it is refused")
+            .to_string();
         assert!(error.contains("Log"), "{error}");
     }
 }

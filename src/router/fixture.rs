@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cancellation, Delivery};
-use crate::task::Task;
+use super::{Cancellation, Delivery, Router};
+use crate::task::{NewTask, Task};
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
 pub(super) struct Number(pub u32);
@@ -28,6 +28,12 @@ pub(super) fn delivery(kind: &str) -> Delivery {
         headers: Vec::new(),
         slot: None,
     }
+}
+
+/// What a task fails with.
+pub(super) async fn failure_of(router: &Router, task: impl Into<NewTask>) -> String {
+    let outcome = router.perform(task).await;
+    outcome.failure().expect("it failed").text()
 }
 
 /// What happened, in order.

@@ -53,7 +53,7 @@ mod tests {
     use serde::{Deserialize, Deserializer, Serialize};
 
     use super::*;
-    use crate::router::fixture::{Number, delivery};
+    use crate::router::fixture::{Number, delivery, failure_of};
     use crate::router::{FailureCause, FromContext, Next, Router, TaskContext, Verdict};
     use crate::task::{Task, encode};
 
@@ -158,12 +158,7 @@ mod tests {
         }
         let router = Router::new()
             .task(async |_: Number| -> Result<(), String> { std::panic::panic_any(Bomb) });
-        let text = router
-            .perform(Number(1))
-            .await
-            .failure()
-            .expect("it failed")
-            .text();
+        let text = failure_of(&router, Number(1)).await;
         assert!(text.ends_with(": a panic without a message"), "{text}");
     }
 

@@ -65,7 +65,7 @@ impl fmt::Debug for Next {
 
 #[cfg(test)]
 mod tests {
-    use crate::router::fixture::{Log, Number};
+    use crate::router::fixture::{Log, Number, failure_of};
     use crate::router::{FailureCause, Next, Outcome, Router, State, TaskContext};
     use crate::task::RawTask;
 
@@ -142,21 +142,11 @@ mod tests {
         let router = Router::new()
             .task(async |_: Number| -> Result<(), String> { panic!("at the end") })
             .middleware(seen);
-        let text = router
-            .perform(Number(1))
-            .await
-            .failure()
-            .expect("it failed")
-            .text();
+        let text = failure_of(&router, Number(1)).await;
         assert!(text.starts_with("seen: panicked at "), "{text}");
         assert!(text.ends_with(": at the end"), "{text}");
         let router = router.middleware(broken);
-        let text = router
-            .perform(Number(1))
-            .await
-            .failure()
-            .expect("it failed")
-            .text();
+        let text = failure_of(&router, Number(1)).await;
         assert!(text.ends_with(": in the middle"), "{text}");
     }
 }

@@ -128,7 +128,9 @@ mod tests {
             CALLS.fetch_add(1, Ordering::SeqCst);
         }));
         for calls in 1..=2 {
-            let panicked = catch(|| panic!("{calls}")).unwrap_err().to_string();
+            let panicked = catch(|| panic!("{calls}"))
+                .expect_err("it is refused")
+                .to_string();
             let start = format!("panicked at {}:", file!());
             assert!(panicked.starts_with(&start), "{panicked}");
             assert_eq!(CALLS.load(Ordering::SeqCst), calls);
@@ -136,9 +138,10 @@ mod tests {
         // Outside of a catch the place is nobody's, and must not turn up in a later one.
         std::thread::spawn(|| panic!("elsewhere"))
             .join()
-            .unwrap_err();
-        panic::catch_unwind(|| panic!("here")).unwrap_err();
-        let resumed = catch(|| panic::resume_unwind(Box::new("resumed"))).unwrap_err();
+            .expect_err("it is refused");
+        panic::catch_unwind(|| panic!("here")).expect_err("it is refused");
+        let resumed =
+            catch(|| panic::resume_unwind(Box::new("resumed"))).expect_err("it is refused");
         assert_eq!(resumed.to_string(), "panicked: resumed");
         assert_eq!(CALLS.load(Ordering::SeqCst), 4);
     }
@@ -148,7 +151,7 @@ mod tests {
         struct Catches;
         impl Drop for Catches {
             fn drop(&mut self) {
-                catch(|| panic!("dropped")).unwrap_err();
+                catch(|| panic!("dropped")).expect_err("it is refused");
             }
         }
         let panicked = catch(|| {
@@ -156,27 +159,27 @@ mod tests {
             panic!("first")
         });
         let line = line!() - 2;
-        let text = panicked.unwrap_err().to_string();
+        let text = panicked.expect_err("it is refused").to_string();
         assert!(text.ends_with(&format!(":{line}:13: first")), "{text}");
     }
 
     #[test]
     fn a_place_that_nobody_asked_for_is_forgotten() {
         let resume = || panic::resume_unwind(Box::new("resumed"));
-        catch(|| panic::catch_unwind(|| panic!("caught by a user")).unwrap_err())
+        catch(|| panic::catch_unwind(|| panic!("caught by a user")).expect_err("it is refused"))
             .expect("no panic came out");
-        let resumed = catch(resume).unwrap_err();
+        let resumed = catch(resume).expect_err("it is refused");
         assert_eq!(resumed.to_string(), "panicked: resumed");
     }
 
     #[test]
     fn an_inner_catch_takes_nothing_from_an_outer_one() {
         let outer = catch(|| {
-            let inner = catch(|| panic!("inner")).unwrap_err();
+            let inner = catch(|| panic!("inner")).expect_err("it is refused");
             panic!("outer after {inner}")
         });
         let line = line!() - 2;
-        let text = outer.unwrap_err().to_string();
+        let text = outer.expect_err("it is refused").to_string();
         assert!(text.contains(&format!("{}:{line}:", file!())), "{text}");
         assert!(text.ends_with(": inner"), "{text}");
     }

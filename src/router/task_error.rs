@@ -200,17 +200,17 @@ mod tests {
         let s = Duration::from_secs(1);
         let failed = || Err::<(), _>(refused());
         check(
-            failed().or_skip_retry().unwrap_err(),
+            failed().or_skip_retry().expect_err("it is refused"),
             Verdict::SkipRetry,
             "refused",
         );
         check(
-            failed().or_revoke().unwrap_err(),
+            failed().or_revoke().expect_err("it is refused"),
             Verdict::Revoke,
             "refused",
         );
         check(
-            failed().or_retry_after(s).unwrap_err(),
+            failed().or_retry_after(s).expect_err("it is refused"),
             Verdict::RetryAfter(s),
             "refused",
         );
@@ -235,7 +235,9 @@ mod tests {
             "b: a: refused",
         );
         check(
-            Err::<(), _>(skip()).context("c").unwrap_err(),
+            Err::<(), _>(skip())
+                .context("c")
+                .expect_err("it is refused"),
             Verdict::SkipRetry,
             "c: refused",
         );
@@ -261,7 +263,9 @@ mod tests {
             "text",
         );
         let error = anyhow::Error::new(NoMail(refused())).context("outer");
-        let error = Err::<(), _>(error).or_skip_retry().unwrap_err();
+        let error = Err::<(), _>(error)
+            .or_skip_retry()
+            .expect_err("it is refused");
         check(
             anyhow::Error::new(error),
             Verdict::SkipRetry,

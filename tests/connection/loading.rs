@@ -68,6 +68,7 @@ async fn all_slots_work_again_when_redis_has_loaded() {
             .send();
         let enqueued = within("an enqueue is answered", LIMIT, enqueue).await;
         loading += usize::from(enqueued.is_err_and(|error| is_loading(&error)));
+        // A pace: it is the restart that is waited for.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     loaded.await.unwrap();

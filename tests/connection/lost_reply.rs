@@ -174,6 +174,41 @@ async fn tasks_that_run_keep_their_leases_when_all_connections_are_cut() {
 }
 
 #[tokio::test]
+async fn what_redis_refuses_to_settle_is_left_to_its_lease_when_all_connections_are_cut() {
+    let redis = RedisServer::start(&[]);
+    let proxy = Proxy::start(redis.port());
+    let stage = Stage::on(&redis, "left").await.behind(proxy.url());
+    let client = stage.client().await;
+    let (says, mut runs) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.id().to_owned());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    let settings = stage.server().lease(10 * LIMIT);
+    let server = stage.serve(settings, router).await;
+    let mut acl = redis::cmd("ACL");
+    acl.arg(&["SETUSER", "default", "-del"]);
+    let _: () = acl.query_async(&mut stage.redis()).await.unwrap();
+    client.enqueue(task("refused")).await.unwrap();
+    assert_eq!(runs.next().await, "refused");
+    eventually("its settlement is given up", LIMIT, async || {
+        let refused = server.handle.stats().settles_refused;
+        if refused == 1 { Ok(()) } else { Err(refused) }
+    })
+    .await;
+    for probe in ["first", "second", "third"] {
+        proxy.reset_all();
+        eventually("an enqueue gets through", LIMIT, async || {
+            client.enqueue(task(probe)).await.ok()
+        })
+        .await;
+        assert_eq!(runs.next().await, probe);
+    }
+    server.stop().await;
+    assert!(runs.so_far().is_empty(), "nothing ran twice");
+}
+
+#[tokio::test]
 async fn callers_that_give_up_early_do_not_keep_a_dead_connection() {
     let (proxy, stage) = stage("impatient").await;
     let client = stage.client().await;

@@ -9,6 +9,7 @@ mod fixture;
 mod seen;
 
 mod denied;
+mod health;
 mod loading;
 mod log;
 mod lost_reply;

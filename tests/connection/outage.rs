@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windlass::{RawTask, Router};
 
-use crate::fixture::Stage;
+use crate::fixture::{LIMIT, Stage};
 use crate::log::Log;
 use crate::seen::seen;
-use crate::support::{RedisServer, child};
+use crate::support::{RedisServer, child, eventually};
 
 const AWAY: Duration = Duration::from_secs(6);
 const RESUMES: Duration = Duration::from_secs(5);
@@ -61,9 +61,14 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
     starts.take(RUNNING).await;
 
     stop(&redis).await;
-    sleep(Duration::from_millis(200)).await;
+    eventually("the server has noticed", LIMIT, async || {
+        let noticed = |line: &String| line.contains("Redis fails");
+        log.lines().iter().any(noticed).then_some(())
+    })
+    .await;
     let (lines, used) = (log.lines().len(), cpu());
     go_on.send(true).unwrap();
+    // What it does meanwhile: nothing can be waited for.
     sleep(AWAY).await;
     let (lines, used) = (log.lines().len() - lines, cpu() - used);
     eprintln!("while Redis was away for {AWAY:?}: {used:?} of CPU, {lines} lines logged");

@@ -130,6 +130,7 @@ async fn it_notices_nothing_of_a_restart_while_it_was_idle() {
         tokio::task::spawn_blocking(move || restarted.restart())
             .await
             .unwrap();
+        // Idle for longer than it trusts a connection: time is what this is about.
         sleep(Duration::from_millis(1_500)).await;
     }
     works_again(&client).await;

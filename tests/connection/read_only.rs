@@ -57,6 +57,7 @@ async fn settles_afterwards(name: &str, begin: &[&str], end: &[&str]) {
 
     command(&stage, begin).await;
     go_on.send(true).unwrap();
+    // The window itself: nothing can be waited for.
     tokio::time::sleep(WINDOW).await;
     let active = stage.scores("active").await;
     assert_eq!(active.len(), ids.len(), "nothing can be settled yet");

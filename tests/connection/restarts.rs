@@ -23,11 +23,11 @@ async fn the_backlog_drains_after_every_restart() {
     let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
         let said = says.send(context.id().to_owned());
         async move {
+            // Its work.
             tokio::time::sleep(Duration::from_millis(5)).await;
             said.map_err(|error| error.to_string())
         }
     });
-    // A claim whose reply is lost in the restart costs a lease.
     let settings = stage.server().lease(Duration::from_secs(1)).concurrency(4);
     let settings = settings.clock_skew(Duration::from_millis(100));
     let server = stage
@@ -46,6 +46,7 @@ async fn the_backlog_drains_after_every_restart() {
             (server.handle.stats().completed > before).then_some(())
         })
         .await;
+        // Not a wait for anything: the moment is meant to be random.
         let moment = Duration::from_millis(rand::random_range(0..200));
         tokio::time::sleep(moment).await;
         let restarted = redis.clone();

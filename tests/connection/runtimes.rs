@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use windlass::{BrokerError, Client, EnqueueError, NewTask, RawTask};
 
 use crate::fixture::{LIMIT, Stage};
@@ -15,6 +17,17 @@ fn runtime() -> Runtime {
 
 fn task() -> NewTask {
     NewTask::from(RawTask::new("kind", "x"))
+}
+
+/// Polls once before it goes on in the background, so that it is on its way for sure.
+fn begun<F>(runtime: &Runtime, future: F) -> JoinHandle<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let mut future = Box::pin(future);
+    let _runtime = runtime.enter();
+    assert!((&mut future).now_or_never().is_none(), "nobody answers yet");
+    runtime.spawn(future)
 }
 
 async fn works(client: &Client) {
@@ -55,12 +68,11 @@ fn enqueues_that_a_runtime_leaves_behind_are_answered() {
     first.block_on(works(&client));
     redis.pause();
     // The first runtime sends, and Redis does not answer; the second one's tasks wait behind it.
-    let sending = first.spawn(client.enqueue(task()).id("sending").send());
-    std::thread::sleep(Duration::from_millis(100));
+    let sending = begun(&first, client.enqueue(task()).id("sending").send());
     let waiting: Vec<_> = (0..10)
-        .map(|i| second.spawn(client.enqueue(task()).id(format!("waiting {i}")).send()))
+        .map(|i| client.enqueue(task()).id(format!("waiting {i}")).send())
+        .map(|enqueue| begun(&second, enqueue))
         .collect();
-    std::thread::sleep(Duration::from_millis(100));
     first.shutdown_timeout(Duration::from_secs(5));
     redis.resume();
     assert!(second.block_on(sending).unwrap_err().is_cancelled());

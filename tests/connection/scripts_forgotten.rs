@@ -57,6 +57,7 @@ async fn nobody_notices_that_scripts_are_forgotten() {
             assert!(one.unwrap().is_new());
         }
         enqueued += 40;
+        // A pace, so that the calls spread over many forgettings.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     stage.wait_until_drained("default", LIMIT).await;

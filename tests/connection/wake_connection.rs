@@ -68,6 +68,7 @@ async fn work_resumes_when_new_connections_are_refused_for_a_while() {
     let fail = async |proxy: &Proxy, id| {
         proxy.set_mode(Mode::Refuse);
         proxy.reset(id);
+        // The while itself: nothing can be waited for.
         tokio::time::sleep(Duration::from_millis(700)).await;
         proxy.set_mode(Mode::Pass);
     };

@@ -114,16 +114,10 @@ async fn an_error_that_is_no_failure_is_retried_and_not_failed() {
 async fn recovered() {
     for (policy, failed) in [(LostLeases::CountAsFailure, 1), (LostLeases::Redeliver, 0)] {
         let stage = Stage::new("recovered").await;
-        let client = stage.client().await;
         let (router, mut calls) = puppet();
         let settings = stage.server().lost_leases(policy);
         let server = stage.serve_with(settings, router).await;
-        client
-            .enqueue(task("x"))
-            .id("it")
-            .delay(HOUR)
-            .await
-            .unwrap();
+        stage.enqueue_for_later("it").await;
         stage.lose("it").await;
         calls.next().await.complete();
         let mut wanted = vec![("enqueued", 1), ("recovered", 1), ("retried", 1)];
@@ -160,7 +154,7 @@ async fn archived_by_reason_and_expired() {
         .unwrap();
     client.enqueue(RawTask::new("other", "x")).await.unwrap();
     for id in ["operator", "cancelled", "deleted", "lost"] {
-        client.enqueue(task("x")).id(id).delay(HOUR).await.unwrap();
+        stage.enqueue_for_later(id).await;
     }
     inspector.archive("default", "operator").await.unwrap();
     inspector
@@ -207,12 +201,7 @@ async fn stale_and_released() {
         let id = client.enqueue(task("x")).await.unwrap().id;
         let call = calls.next().await;
         // Somebody else's now, and alive.
-        let lease = "99999999999999999@another 1 1";
-        let _: () = stage
-            .redis()
-            .hset(stage.key("leases"), &id, lease)
-            .await
-            .unwrap();
+        stage.give_away(&id).await;
         end(call);
     }
     client.enqueue(task("x")).await.unwrap();
@@ -234,16 +223,8 @@ async fn hooks_run_and_dropped() {
     stage.wait_for_count("archived", 1).await;
     stage.wait_for_count("hooks", 0).await;
     // Dead for longer than hooks are tried.
-    let _: () = stage
-        .redis()
-        .zadd(stage.key("archived"), "1", 1)
-        .await
-        .unwrap();
-    let _: () = stage
-        .redis()
-        .zadd(stage.key("hooks"), "1", 1)
-        .await
-        .unwrap();
+    stage.place("archived", "1", 1).await;
+    stage.place("hooks", "1", 1).await;
     stage.wait_for_count("hooks", 0).await;
     let mut wanted = vec![
         ("enqueued", 1),
@@ -266,12 +247,7 @@ async fn a_counter_at_its_end_stops_nothing() {
     let stage = Stage::new("full").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    client
-        .enqueue(task("x"))
-        .id("first")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("first").await;
     let mut pipeline = redis::pipe();
     for key in stage.keys("stats").await {
         for counter in [

@@ -134,6 +134,24 @@ impl Stage {
             .unwrap();
     }
 
+    /// Gives a task a score in a sorted set by hand.
+    pub async fn place(&self, set: &str, id: &str, score: u64) {
+        let _: () = self.redis().zadd(self.key(set), id, score).await.unwrap();
+    }
+
+    /// Gives a task's lease to another server, which is alive, by hand.
+    pub async fn give_away(&self, id: &str) {
+        let lease = "99999999999999999@another 1 1";
+        let leases = self.key("leases");
+        let _: () = self.redis().hset(leases, id, lease).await.unwrap();
+    }
+
+    /// Enqueues a task that nobody claims for now.
+    pub async fn enqueue_for_later(&self, id: impl Into<String>) {
+        let enqueue = self.client().await.enqueue(task("x")).id(id).delay(HOUR);
+        assert!(enqueue.await.unwrap().is_new());
+    }
+
     /// Removes a key of the queue `default` by hand.
     pub async fn remove(&self, name: &str) {
         let _: () = self.redis().del(self.key(name)).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::{CancelReason, LostLeases, ServerBuilder};
 
-use crate::fixture::{HOUR, Stage, ms, task};
+use crate::fixture::{Stage, ms, task};
 use crate::puppet::puppet;
 
 fn settings(stage: &Stage, policy: LostLeases) -> ServerBuilder {
@@ -116,13 +116,7 @@ async fn a_row_of_lost_leases_ends_with_a_try_that_is_settled() {
 #[tokio::test]
 async fn being_handed_back_does_not_end_a_row() {
     let stage = Stage::new("handed-back").await;
-    let client = stage.client().await;
-    client
-        .enqueue(task("x"))
-        .id("it")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("it").await;
     let mut lost = 0;
     for round in 0..2 {
         let (router, mut calls) = puppet();

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::{Keys, Value};
-use crate::system::{BASE, STATES};
+use crate::support::STATES;
+use crate::system::BASE;
 
 /// What a run may have broken on purpose, and the largest lease number that was seen.
 #[derive(Default)]

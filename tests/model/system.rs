@@ -19,8 +19,6 @@ use crate::keys::Keys as Found;
 use crate::model::Model;
 use crate::support::RedisServer;
 
-pub use deeds::STATES;
-
 pub const PREFIX: &str = "model";
 pub const BASE: &str = "model:{q}";
 pub const SERVER_FIELD: (&str, &str) = ("host", "here");

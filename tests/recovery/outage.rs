@@ -7,7 +7,8 @@ use windlass::Stats;
 use crate::fixture::{Act, InProcess, LIMIT, Props, Settings, Site, What, ms};
 use crate::support::{RedisServer, eventually};
 
-/// Longer than lease and clock skew of [`Settings::default`], and than three scans.
+/// Longer than lease and clock skew of [`Settings::default`], and than three scans. The tests sleep for
+/// it, because nothing can be waited for while Redis, or every server, is away.
 const OUTAGE: Duration = Duration::from_millis(2_500);
 
 /// As documented: a heartbeat, the longest pause between two attempts to connect, and 2 s.

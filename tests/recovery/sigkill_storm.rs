@@ -40,6 +40,7 @@ async fn enqueue_until(site: &Site, end: Instant) -> Vec<String> {
         let tasks = (0..20).map(|_| Act::Mark(rand::random_range(0..40)));
         let tasks = tasks.map(|act| windlass::NewTask::from(act).max_retry(1_000));
         ids.extend(site.enqueue_many(tasks).await);
+        // A pace.
         tokio::time::sleep(ms(50)).await;
     }
     ids
@@ -56,6 +57,7 @@ async fn look_until(site: &Site, end: Instant) -> u32 {
             "{census:?}"
         );
         looks += 1;
+        // A pace.
         tokio::time::sleep(ms(50)).await;
     }
     looks

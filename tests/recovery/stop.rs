@@ -66,6 +66,7 @@ async fn stops_its_server(
 ) -> Result<(), String> {
     journal.note(What::Started, &context);
     handle.get().expect("the server runs").stop();
+    // Work that outlasts the wish to stop.
     tokio::time::sleep(ms(100)).await;
     journal.note(What::Ended, &context);
     Ok(())

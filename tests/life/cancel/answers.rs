@@ -219,13 +219,7 @@ async fn what_cannot_be_is_refused() {
             "{queue} {id}"
         );
     }
-    let client = stage.client().await;
-    client
-        .enqueue(task("x"))
-        .id("it")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("it").await;
     let large = RawTask::new("kind", vec![0; 1024 * 1024 + 1]);
     let refused = inspector.edit("default", "it", large).await;
     assert!(matches!(

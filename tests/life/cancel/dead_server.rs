@@ -104,14 +104,8 @@ async fn a_late_word_of_a_server_that_was_taken_for_dead_changes_nothing() {
 #[tokio::test]
 async fn nothing_is_taken_over_right_after_an_outage() {
     let stage = Stage::new("grace").await;
-    let client = stage.client().await;
     let inspector = stage.inspector().await;
-    client
-        .enqueue(task("x"))
-        .id("it")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("it").await;
     stage.lose("it").await;
     let until = stage.now().await + 1000;
     let meta = stage.key("meta");

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use redis::AsyncCommands;
 use windlass::{Router, UnknownKind};
 
 use super::{hooked, until_none_is_owed};
-use crate::fixture::{HOUR, Stage, task};
+use crate::fixture::{Stage, task};
 use crate::puppet::{puppet, puppet_for};
 use crate::support::child;
 
@@ -60,16 +59,10 @@ async fn it_waits_for_a_server_that_has_it() {
 #[tokio::test]
 async fn a_hold_that_runs_out_is_taken_by_another_server() {
     let stage = Stage::new("hold").await;
-    let client = stage.client().await;
     let (router, _calls) = puppet();
     let (router, mut letters) = hooked(router, "kind");
     drop(stage.server().build(router.clone()).await.unwrap());
-    client
-        .enqueue(task("x"))
-        .id("dead")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("dead").await;
     let inspector = stage.inspector().await;
     inspector
         .cancel("default", "dead", Default::default())
@@ -77,11 +70,7 @@ async fn a_hold_that_runs_out_is_taken_by_another_server() {
         .unwrap();
     // Held by a server that is dead, for two more seconds.
     let until = stage.now().await + 2_000;
-    let _: () = stage
-        .redis()
-        .zadd(stage.key("hooks"), "dead", until)
-        .await
-        .unwrap();
+    stage.place("hooks", "dead", until).await;
     let server = stage.serve(router).await;
     let run = letters.next().await;
     assert!(stage.now().await >= until);
@@ -111,18 +100,12 @@ fn hangs_in_its_hook() {
 #[tokio::test]
 async fn a_hook_whose_server_was_killed_runs_on_another_one() {
     let stage = Stage::new("killed").await;
-    let client = stage.client().await;
     let environment = stage.environment();
     let mut worker = child::spawn("hooks::elsewhere::hangs_in_its_hook", &environment);
     let (router, _calls) = puppet();
     let (router, mut letters) = hooked(router, "kind");
     drop(stage.server().build(router.clone()).await.unwrap());
-    client
-        .enqueue(task("x"))
-        .id("dead")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("dead").await;
     let inspector = stage.inspector().await;
     inspector
         .cancel("default", "dead", Default::default())

@@ -1,10 +1,14 @@
 //! How many hooks run at a time.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::{A_WHILE, Letter, hooked, until_none_is_owed};
+use super::{Letter, hooked, until_none_is_owed};
 use crate::fixture::{Stage, task};
 use crate::puppet::puppet;
+
+/// Time enough for a ninth hook to begin, which nothing else can show.
+const A_WHILE: Duration = Duration::from_millis(700);
 
 #[tokio::test]
 async fn at_most_eight_run_at_a_time_and_all_run_once() {

@@ -2,8 +2,8 @@
 
 use windlass::{CancelMode, Operated};
 
-use super::{A_WHILE, hooked, until_none_is_owed};
-use crate::fixture::{HOUR, Stage, task};
+use super::{hooked, only_the_next_runs_one, until_none_is_owed};
+use crate::fixture::{Stage, task};
 use crate::puppet::{puppet, puppet_for};
 
 #[tokio::test]
@@ -12,14 +12,9 @@ async fn what_an_operator_archives_runs_none() {
     let client = stage.client().await;
     let inspector = stage.inspector().await;
     let (router, mut calls) = puppet();
-    let (router, letters) = hooked(router, "kind");
+    let (router, mut letters) = hooked(router, "kind");
     let server = stage.serve(router).await;
-    client
-        .enqueue(task("x"))
-        .id("waits")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("waits").await;
     let answer = inspector.archive("default", "waits").await.unwrap();
     assert_eq!(answer, Operated::Done);
     assert_eq!(stage.wait_for_reason("waits").await, "operator");
@@ -34,8 +29,7 @@ async fn what_an_operator_archives_runs_none() {
     assert_eq!(stage.wait_for_reason("runs").await, "operator");
     assert_eq!(stage.count("hooks").await, 0);
     assert_eq!(stage.total("archived_operator").await, 2);
-    tokio::time::sleep(A_WHILE).await;
-    assert!(letters.is_empty());
+    only_the_next_runs_one(&client, &mut calls, &mut letters).await;
     server.stop().await;
     stage.audit().await;
 }
@@ -46,7 +40,7 @@ async fn what_is_done_or_deleted_runs_none() {
     let client = stage.client().await;
     let inspector = stage.inspector().await;
     let (router, mut calls) = puppet();
-    let (router, letters) = hooked(router, "kind");
+    let (router, mut letters) = hooked(router, "kind");
     let server = stage.serve(router).await;
     for n in 0..4 {
         client.enqueue(task("x")).id(n.to_string()).await.unwrap();
@@ -69,16 +63,10 @@ async fn what_is_done_or_deleted_runs_none() {
         }
         stage.wait_for_state(&n.to_string(), "gone").await;
     }
-    client
-        .enqueue(task("x"))
-        .id("waits")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("waits").await;
     let cancel = inspector.cancel("default", "waits", CancelMode::Delete);
     assert_eq!(cancel.await.unwrap(), Operated::Done);
-    tokio::time::sleep(A_WHILE).await;
-    assert!(letters.is_empty());
+    only_the_next_runs_one(&client, &mut calls, &mut letters).await;
     server.stop().await;
     stage.audit().await;
 }
@@ -108,14 +96,13 @@ async fn a_kind_without_a_hook_owes_none() {
 #[tokio::test]
 async fn a_task_that_left_the_archive_owes_none() {
     let stage = Stage::new("left").await;
-    let client = stage.client().await;
     let inspector = stage.inspector().await;
     let (router, mut calls) = puppet();
     let (router, mut letters) = hooked(router, "kind");
     // Registered, but nobody is there to run it.
     drop(stage.server().build(router.clone()).await.unwrap());
     for id in ["run", "deleted"] {
-        client.enqueue(task("x")).id(id).delay(HOUR).await.unwrap();
+        stage.enqueue_for_later(id).await;
         let cancel = inspector.cancel("default", id, CancelMode::Archive);
         cancel.await.unwrap();
     }

@@ -25,6 +25,7 @@ fn router(stage: &Stage) -> Router {
             let (mut redis, ran) = (redis.clone(), ran.clone());
             async move {
                 let _: () = redis.rpush(ran, letter.id).await?;
+                // Its work.
                 tokio::time::sleep(ms(50)).await;
                 Ok::<_, redis::RedisError>(())
             }
@@ -104,11 +105,7 @@ async fn hooks_survive_servers_that_are_killed_at_random() {
     }
     let now = stage.now().await;
     for id in stage.ids("hooks").await {
-        let _: () = stage
-            .redis()
-            .zadd(stage.key("hooks"), id, now)
-            .await
-            .unwrap();
+        stage.place("hooks", &id, now).await;
     }
     let server = stage.serve_with(settings(&stage), router(&stage)).await;
     until_none_is_owed(&stage).await;

@@ -10,19 +10,14 @@ use crate::puppet::puppet;
 
 /// Enqueues and archives these, the first one first.
 async fn archive(stage: &Stage, ids: impl Iterator<Item = u64>) {
-    let client = stage.client().await;
     let inspector = stage.inspector().await;
     for id in ids {
         let id = format!("{id:04}");
-        client.enqueue(task("x")).id(&id).delay(HOUR).await.unwrap();
+        stage.enqueue_for_later(&id).await;
         inspector.archive("default", &id).await.unwrap();
         // Each died at a time of its own, an hour after the one before.
         let died = stage.now().await - 1000 * 3600 * (5000 - id.parse::<u64>().unwrap());
-        let _: () = stage
-            .redis()
-            .zadd(stage.key("archived"), &id, died)
-            .await
-            .unwrap();
+        stage.place("archived", &id, died).await;
     }
 }
 

@@ -60,11 +60,7 @@ async fn send(path: &str, id: &str, stage: &Stage, client: &Client, calls: &mut 
             let record = stage.record_key(id);
             let _: () = stage.redis().hdel(record, "kind").await.unwrap();
             let now = stage.now().await;
-            let _: () = stage
-                .redis()
-                .zadd(stage.key("scheduled"), id, now)
-                .await
-                .unwrap();
+            stage.place("scheduled", id, now).await;
         }
         _ => unreachable!("{path}"),
     }

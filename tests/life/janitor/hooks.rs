@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use redis::AsyncCommands;
 use windlass::DeadLetter;
 
 use super::{sweeper, wait_for_total};
@@ -18,18 +17,10 @@ async fn archived(stage: &Stage, tasks: &[(&str, u64, bool)]) {
         client.enqueue(task("x")).id(*id).delay(HOUR).await.unwrap();
         inspector.archive("default", id).await.unwrap();
         let died = now - age;
-        let _: () = stage
-            .redis()
-            .zadd(stage.key("archived"), id, died)
-            .await
-            .unwrap();
+        stage.place("archived", id, died).await;
         if *owes {
             let later = now + 3_600_000;
-            let _: () = stage
-                .redis()
-                .zadd(stage.key("hooks"), id, later)
-                .await
-                .unwrap();
+            stage.place("hooks", id, later).await;
         }
     }
 }
@@ -83,11 +74,7 @@ async fn after_an_hour_it_leaves_with_its_hook_which_is_counted() {
 async fn a_hook_that_was_tried_for_an_hour_is_dropped_where_the_archive_has_room() {
     let stage = Stage::new("tried").await;
     archived(&stage, &[("old", 61 * MINUTE, true), ("new", MINUTE, true)]).await;
-    let _: () = stage
-        .redis()
-        .zadd(stage.key("hooks"), "old", 1)
-        .await
-        .unwrap();
+    stage.place("hooks", "old", 1).await;
     let router = puppet().0.on_dead_letter("kind", async |_: DeadLetter| {
         Err::<(), _>("none of them is to run")
     });

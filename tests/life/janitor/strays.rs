@@ -14,12 +14,7 @@ async fn a_record_that_stands_nowhere_runs_again() {
     let server = stage.serve(router).await;
     let enqueue = client.enqueue(task("x")).id("stray").delay(HOUR);
     enqueue.header("kept", "yes").await.unwrap();
-    client
-        .enqueue(task("x"))
-        .id("other")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("other").await;
     let _: () = stage
         .redis()
         .zrem(stage.key("scheduled"), "stray")
@@ -95,12 +90,7 @@ async fn a_record_of_a_queue_that_nobody_serves_is_left_alone() {
     let scheduled = stage.key_of("other", "scheduled");
     let _: () = stage.redis().zrem(scheduled, "stray").await.unwrap();
     // One of the server's own is found after it.
-    client
-        .enqueue(task("x"))
-        .id("own")
-        .delay(HOUR)
-        .await
-        .unwrap();
+    stage.enqueue_for_later("own").await;
     let _: () = stage
         .redis()
         .zrem(stage.key("scheduled"), "own")

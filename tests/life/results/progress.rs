@@ -100,12 +100,7 @@ async fn progress_after_the_lease_was_lost_is_refused() {
     let stage = Stage::new("lost").await;
     let (server, call) = running(&stage).await;
     let id = call.id().to_owned();
-    let lease = "99999999999999999@another 1 1";
-    let _: () = stage
-        .redis()
-        .hset(stage.key("leases"), &id, lease)
-        .await
-        .unwrap();
+    stage.give_away(&id).await;
     assert_refused(call.context.progress(1, 2, "").await);
     assert!(!stage.record(&id).await.contains_key("progress"));
     assert_eq!(call.cancelled().await, CancelReason::LeaseLost);

@@ -87,7 +87,7 @@ async fn ends_that_nobody_waits_for_are_not_published() {
     }
     stage.wait_for_count("archived", 34).await;
     for id in ["archived", "deleted", "cancelled"] {
-        client.enqueue(task("x")).id(id).delay(HOUR).await.unwrap();
+        stage.enqueue_for_later(id).await;
     }
     inspector.archive("default", "archived").await.unwrap();
     inspector.delete("default", "deleted").await.unwrap();

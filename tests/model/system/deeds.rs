@@ -6,16 +6,7 @@ use super::view::EXTRA;
 use super::{BASE, System};
 use crate::model::Model;
 use crate::op::{Damage, Op};
-
-/// The names of the state sets.
-pub const STATES: [&str; 6] = [
-    "pending",
-    "active",
-    "scheduled",
-    "retry",
-    "archived",
-    "completed",
-];
+use crate::support::STATES;
 
 impl System {
     pub(super) async fn deed(&mut self, op: &Op, model: &Model) {
