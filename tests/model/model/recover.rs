@@ -1,6 +1,6 @@
 //! What the recoverer finds, and the janitor finds for it.
 
-use super::{Model, Stands};
+use super::{Model, Stands, Task};
 use crate::answer::{Answer, Lost, Ticked};
 use crate::defaults;
 use crate::op::{Id, Tick};
@@ -10,8 +10,11 @@ impl Model {
         let now = self.now_ms();
         let outage = match self.meta.pulse {
             Some(pulse) => now.saturating_sub(pulse) > 3 * tick.scan || pulse > now,
-            // The first tick of all, and somebody has leases: who knows since when.
-            None => self.tasks.values().any(|task| task.is_active()),
+            // The first tick of all, and a lease has run out: who knows why.
+            None => {
+                let ran_out = |task: &Task| matches!(task.stands, Stands::Active { expiry, .. } if expiry <= now);
+                self.tasks.values().any(ran_out)
+            }
         };
         if outage {
             self.meta.grace_until = Some(now + tick.grace);
