@@ -72,6 +72,14 @@ impl Joiner {
         self: &Arc<Self>,
         item: EnqueueItem,
     ) -> Result<Enqueued, EnqueueError> {
+        match Lead::take(self) {
+            Some(lead) => lead.send(item).await,
+            None => self.join(item).await,
+        }
+    }
+
+    /// Has the task sent together with others.
+    async fn join(self: &Arc<Self>, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
         let id = item.id.clone();
         let since = Instant::now();
         let place = self.places.clone().acquire_owned();
@@ -79,15 +87,12 @@ impl Joiner {
             return Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent)));
         };
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting {
+        self.hand_over(Waiting {
             item,
             since,
             answer,
             _place: place,
-        };
-        if let Some(waiting) = self.hand_over(waiting) {
-            Lead::of(self).send(waiting).await;
-        }
+        });
         match answered.await {
             Ok(answer) => answer,
             // The runtime that was sending has shut down.
@@ -100,21 +105,14 @@ impl Joiner {
         }
     }
 
-    /// Lets somebody send the task, or answers it when the caller is to send it, here and now: to wake
-    /// another task would take longer than all the rest.
-    fn hand_over(self: &Arc<Self>, waiting: Waiting) -> Option<Waiting> {
+    fn hand_over(self: &Arc<Self>, waiting: Waiting) {
         let mut state = self.state();
-        if !state.sending && !state.leading && self.link.is_trusted() {
-            state.leading = true;
-            return Some(waiting);
-        }
         state.waiting.push(waiting);
         if !std::mem::replace(&mut state.sending, true) {
             drop(state);
             // A task of its own, so that a caller that gives up does not leave the others waiting.
             tokio::spawn(Sender::new(self).run());
         }
-        None
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -182,6 +180,16 @@ impl Joiner {
         }
     }
 
+    async fn send_one(&self, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
+        let queue = item.options.queue();
+        let listed = self.list(queue).await;
+        listed.map_err(|error| EnqueueError::Refused(Arc::new(error)))?;
+        match enqueue(&self.link, &self.keys.queue(queue), [&item].into_iter()).await {
+            Ok(mut answers) => Ok(Enqueued::answered(&item, answers.remove(0))),
+            Err(error) => Err(EnqueueError::from_broker(&Arc::new(error), &item.id)),
+        }
+    }
+
     async fn list(&self, queue: &str) -> Result<(), BrokerError> {
         let listed = self.state().listed.get(queue).copied();
         // Again as often as servers do, because the set may have been lost in between.
@@ -245,23 +253,31 @@ impl Drop for Sender {
     }
 }
 
-/// A caller that sends its own task, for which nobody waits: it may be dropped or not polled any more.
+/// A caller that sends its own task, here and now: to wake another task would take longer than all the
+/// rest. Nobody waits for it: it may be dropped or not polled any more.
 struct Lead<'a> {
     joiner: &'a Joiner,
     finished: bool,
 }
 
 impl<'a> Lead<'a> {
-    fn of(joiner: &'a Joiner) -> Self {
-        Self {
+    /// When nobody is sending, and the connection can be used without a look at it.
+    fn take(joiner: &'a Joiner) -> Option<Self> {
+        let mut state = joiner.state();
+        if state.sending || state.leading || !joiner.link.is_trusted() {
+            return None;
+        }
+        state.leading = true;
+        Some(Self {
             joiner,
             finished: false,
-        }
+        })
     }
 
-    async fn send(mut self, waiting: Waiting) {
-        self.joiner.send(vec![waiting]).await;
+    async fn send(mut self, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
+        let answer = self.joiner.send_one(item).await;
         self.finished = true;
+        answer
     }
 }
 
