@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
-use crate::broker::{BrokerError, EnqueueItem, Keys, Link, enqueue, list_queues};
+use crate::broker::{BrokerError, EnqueueItem, Keys, Link, Queue, enqueue, list_queues};
 use crate::defaults;
 
 /// Joins enqueues that happen at the same time: while a script call is on its way, the next ones
@@ -33,8 +33,8 @@ struct State {
     sending: bool,
     /// Somebody is sending its own task and nothing else.
     leading: bool,
-    /// When each queue's name was last added to the set of queue names.
-    listed: HashMap<String, Instant>,
+    /// The queues whose names were added to the set of queue names, and when.
+    listed: HashMap<String, (Queue, Instant)>,
 }
 
 struct Waiting {
@@ -159,11 +159,12 @@ impl Joiner {
     }
 
     async fn send_to(&self, queue: String, batch: Vec<Waiting>) {
-        if let Err(error) = self.list(&queue).await {
-            return refuse(batch, error);
-        }
+        let queue = match self.listed(&queue).await {
+            Ok(queue) => queue,
+            Err(error) => return refuse(batch, error),
+        };
         let items = batch.iter().map(|waiting| &waiting.item);
-        match enqueue(&self.link, &self.keys.queue(&queue), items).await {
+        match enqueue(&self.link, &queue, items).await {
             Ok(answers) => {
                 for (waiting, answer) in batch.into_iter().zip(answers) {
                     let answer = Enqueued::answered(&waiting.item, answer);
@@ -181,24 +182,27 @@ impl Joiner {
     }
 
     async fn send_one(&self, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
-        let queue = item.options.queue();
-        let listed = self.list(queue).await;
-        listed.map_err(|error| EnqueueError::Refused(Arc::new(error)))?;
-        match enqueue(&self.link, &self.keys.queue(queue), [&item].into_iter()).await {
+        let queue = self.listed(item.options.queue()).await;
+        let queue = queue.map_err(|error| EnqueueError::Refused(Arc::new(error)))?;
+        match enqueue(&self.link, &queue, [&item].into_iter()).await {
             Ok(mut answers) => Ok(Enqueued::answered(&item, answers.remove(0))),
             Err(error) => Err(EnqueueError::from_broker(&Arc::new(error), &item.id)),
         }
     }
 
-    async fn list(&self, queue: &str) -> Result<(), BrokerError> {
-        let listed = self.state().listed.get(queue).copied();
-        // Again as often as servers do, because the set may have been lost in between.
-        if listed.is_none_or(|at| at.elapsed() >= defaults::HEARTBEAT) {
-            list_queues(&self.link, &self.keys, [queue].iter()).await?;
-            let mut state = self.state();
-            state.listed.insert(queue.to_owned(), Instant::now());
+    /// A queue whose name is in the set of queue names.
+    async fn listed(&self, name: &str) -> Result<Queue, BrokerError> {
+        if let Some((queue, at)) = self.state().listed.get(name)
+            // Again as often as servers do, because the set may have been lost in between.
+            && at.elapsed() < defaults::HEARTBEAT
+        {
+            return Ok(queue.clone());
         }
-        Ok(())
+        list_queues(&self.link, &self.keys, [name].iter()).await?;
+        let queue = self.keys.queue(name);
+        let listed = (queue.clone(), Instant::now());
+        self.state().listed.insert(name.to_owned(), listed);
+        Ok(queue)
     }
 }
 
