@@ -15,6 +15,25 @@
 -- lease remembers the place of the call's first task: all tasks that are handed back go there, ahead
 -- of every task not yet claimed.
 
+-- What becomes of tasks beside their claim: reads it, and answers a function that writes it.
+local function aside(missing, malformed, expired, locked) -- seldom
+  local endings, locks = {}, {}
+  for i, task in ipairs(expired) do
+    endings[i] = ending(task.id, task)
+  end
+  for _, task in ipairs(locked) do
+    locks[#locks + 1] = lock_to_free(task.id, task.unique)
+  end
+  return function()
+    if #locks > 0 then
+      redis.call('DEL', unpack(locks))
+    end
+    remove_broken(PENDING, missing, malformed)
+    bury(endings, 'deadline_passed')
+    count({ expired = #endings })
+  end
+end
+
 local meta = read_meta('paused', 'lease')
 local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local due = next_due()
@@ -25,7 +44,15 @@ end
 
 -- One more than there is room for: it says whether more are waiting.
 local ids = redis.call('ZRANGE', PENDING, 0, room)
-local tasks, claimed, missing, malformed, expired, locks, had_deadline = {}, {}, {}, {}, {}, {}, {}
+local number, number_text, lease, expiry = 0, nil, nil, nil
+if #ids > 0 then
+  number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
+  number_text = int(number)
+  lease = number_text .. '@' .. server .. ' ' .. int(now) .. ' ' .. redis.call('ZSCORE', PENDING, ids[1])
+  expiry = int(now + lease_ms)
+end
+local tasks, leases, expiries, had_deadline = {}, {}, {}, {}
+local missing, malformed, expired, locked = {}, {}, {}, {}
 local bytes, looked_at = 0, 0
 for i = 1, math.min(#ids, room) do
   local id = ids[i]
@@ -48,7 +75,7 @@ for i = 1, math.min(#ids, room) do
       elseif field == 'payload' then
         payload = value
       elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at' then
-        special = special or {}
+        special = special or { id = id }
         special[field] = value
       end
     end
@@ -62,13 +89,16 @@ for i = 1, math.min(#ids, room) do
       local deadline = special and wait_deadline(special)
       if deadline and deadline <= now then
         special.kind = kind
-        expired[#expired + 1] = ending(id, special)
+        expired[#expired + 1] = special
       else
-        claimed[#claimed + 1] = id
         tasks[#tasks + 1] = id
         tasks[#tasks + 1] = record
+        leases[#leases + 1] = id
+        leases[#leases + 1] = lease
+        expiries[#expiries + 1] = expiry
+        expiries[#expiries + 1] = id
         if special and special.unique and string.find(special.unique, '^started:') then
-          locks[#locks + 1] = lock_to_free(id, special.unique)
+          locked[#locked + 1] = special
         end
       end
       if deadline then
@@ -78,42 +108,23 @@ for i = 1, math.min(#ids, room) do
   end
   looked_at = looked_at + 1
 end
-local place = #claimed > 0 and redis.call('ZSCORE', PENDING, ids[1])
+local write_aside = #missing + #malformed + #expired + #locked > 0 and aside(missing, malformed, expired, locked)
 
-local number = 0
 -- The leases first: where their key is of another type, the tasks stay pending.
-if #claimed > 0 then
-  number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
-  local text = int(number)
-  local lease = text .. '@' .. server .. ' ' .. int(now) .. ' ' .. int(tonumber(place))
-  local expiry = int(now + lease_ms)
-  local entries, scores = {}, {}
-  for _, id in ipairs(claimed) do
-    entries[#entries + 1] = id
-    entries[#entries + 1] = lease
-    scores[#scores + 1] = expiry
-    scores[#scores + 1] = id
-  end
-  redis.call('HSET', META, 'lease', text)
-  bulk('HSET', LEASES, entries)
-  bulk('ZADD', ACTIVE, scores)
-  if #locks > 0 then
-    redis.call('DEL', unpack(locks))
-  end
+if #tasks > 0 then
+  redis.call('HSET', META, 'lease', number_text)
+  bulk('HSET', LEASES, leases)
+  bulk('ZADD', ACTIVE, expiries)
 end
 if looked_at > 0 then
   redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
-  if #missing + #malformed > 0 then
-    remove_broken(PENDING, missing, malformed)
-  end
   bulk('ZREM', DEADLINES, had_deadline)
-  if #expired > 0 then
-    bury(expired, 'deadline_passed')
-    count({ expired = #expired })
-  end
+end
+if write_aside then
+  write_aside()
 end
 local more = #ids > looked_at
 if more then
   wake()
 end
-return { number, now, more and 1 or 0, reply_due, malformed, tasks }
+return { #tasks > 0 and number or 0, now, more and 1 or 0, reply_due, malformed, tasks }

@@ -105,4 +105,21 @@ mod tests {
         }
         assert_eq!(lines.last(), Some(&"return after(1)"));
     }
+
+    #[test]
+    fn what_only_a_seldom_called_function_uses_is_created_within_it() {
+        let text =
+            "#!lua\nlocal function late() -- seldom\n  return after(now)\nend\nreturn int(now)\n";
+        let linked = link(text);
+        let place = |line: &str| linked.find(line).expect(line);
+        let late = place("local function late()");
+        assert!(place("local function int(n)") < late, "{linked}");
+        assert!(place("local now =") < late, "{linked}");
+        assert!(place("local function after(ms)") > late, "{linked}");
+        assert!(
+            linked.ends_with("  return after(now)\nend\nreturn int(now)"),
+            "{linked}"
+        );
+        assert_eq!(linked.matches("local now =").count(), 1);
+    }
 }

@@ -57,16 +57,8 @@ pub(crate) async fn enqueue<'a>(
     let count = items.len();
     let mut call = SCRIPT.on(&queue.base);
     for item in items {
-        let options = &item.options;
-        call.arg(&item.id)
-            .arg(u8::from(options.id.is_some()))
-            .arg(match options.due {
-                Due::Now => String::new(),
-                Due::After(delay) => format!("+{}", delay_ms(delay)),
-                Due::At(time) => unix_ms(time).to_string(),
-            })
-            .arg(options.priority);
-        add_extras(&mut call, options);
+        call.arg(&item.id);
+        add_options(&mut call, &item.options);
         add_record(&mut call, item);
     }
     let mut answers = Parts::of(call.run(redis).await?)
@@ -82,18 +74,30 @@ pub(crate) async fn enqueue<'a>(
         .collect()
 }
 
-/// What the script needs to know of the record itself: nothing, for most tasks.
-fn add_extras(call: &mut Call<'_>, options: &TaskOptions) {
+/// What the script needs to know beside the record: nothing, for most tasks.
+fn add_options(call: &mut Call<'_>, options: &TaskOptions) {
     let deadline = [options.deadline, options.start_before]
         .into_iter()
         .flatten()
         .min();
-    if deadline.is_none() && options.unique.is_none() {
+    let unique = options.unique.as_ref();
+    let is_plain = options.id.is_none()
+        && matches!(options.due, Due::Now)
+        && options.priority == 0
+        && deadline.is_none()
+        && unique.is_none();
+    if is_plain {
         call.arg(0);
         return;
     }
-    let unique = options.unique.as_ref();
-    call.arg(5)
+    call.arg(8)
+        .arg(u8::from(options.id.is_some()))
+        .arg(match options.due {
+            Due::Now => String::new(),
+            Due::After(delay) => format!("+{}", delay_ms(delay)),
+            Due::At(time) => unix_ms(time).to_string(),
+        })
+        .arg(options.priority)
         .arg(deadline.map_or(String::new(), |time| unix_ms(time).to_string()))
         .arg(unique.map_or("", Unique::mode))
         .arg(unique.and_then(Unique::key_text).unwrap_or_default())
