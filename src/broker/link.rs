@@ -100,7 +100,9 @@ impl Link {
         if let Some(connection) = &held.connection {
             return Ok((connection.clone(), held.generation));
         }
-        let connection = self.endpoint.connect(self.response_timeout).await?;
+        // Boxed, because it is large, rare, and part of the future of every command.
+        let connect = Box::pin(self.endpoint.connect(self.response_timeout));
+        let connection = connect.await?;
         held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
         held.generation += 1;
         held.connection = Some(connection.clone());

@@ -73,8 +73,8 @@ impl Joiner {
         item: EnqueueItem,
     ) -> Result<Enqueued, EnqueueError> {
         match Lead::take(self) {
-            Some(lead) => lead.send(item).await,
-            None => self.join(item).await,
+            Some(lead) => lead.send(&item).await,
+            None => Box::pin(self.join(item)).await,
         }
     }
 
@@ -181,11 +181,11 @@ impl Joiner {
         }
     }
 
-    async fn send_one(&self, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
+    async fn send_one(&self, item: &EnqueueItem) -> Result<Enqueued, EnqueueError> {
         let queue = self.listed(item.options.queue()).await;
         let queue = queue.map_err(|error| EnqueueError::Refused(Arc::new(error)))?;
-        match enqueue(&self.link, &queue, [&item].into_iter()).await {
-            Ok(mut answers) => Ok(Enqueued::answered(&item, answers.remove(0))),
+        match enqueue(&self.link, &queue, [item].into_iter()).await {
+            Ok(mut answers) => Ok(Enqueued::answered(item, answers.remove(0))),
             Err(error) => Err(EnqueueError::from_broker(&Arc::new(error), &item.id)),
         }
     }
@@ -278,7 +278,7 @@ impl<'a> Lead<'a> {
         })
     }
 
-    async fn send(mut self, item: EnqueueItem) -> Result<Enqueued, EnqueueError> {
+    async fn send(mut self, item: &EnqueueItem) -> Result<Enqueued, EnqueueError> {
         let answer = self.joiner.send_one(item).await;
         self.finished = true;
         answer
