@@ -59,21 +59,27 @@ fn start(script: &Script) -> redis::ScriptInvocation<'_> {
 
 /// The lease number and the ids of a claim's reply; `None` when there are none.
 fn leases(reply: Value) -> Option<(i64, Vec<Vec<u8>>)> {
-    let Value::Array(mut parts) = reply else {
+    let Value::Array(parts) = reply else {
         return None;
     };
-    let (Some(Value::Array(tasks)), Some(&Value::Int(number))) = (parts.pop(), parts.first())
-    else {
+    let mut parts = parts.into_iter();
+    let Some(Value::Int(number)) = parts.next() else {
         return None;
     };
-    // Each id is followed by its record.
-    let ids: Vec<_> = tasks
-        .into_iter()
-        .step_by(2)
-        .filter_map(|id| match id {
-            Value::BulkString(id) => Some(id),
-            _ => None,
-        })
-        .collect();
+    // The time, whether there are more, and when the next is due.
+    let Some(Value::Int(tasks)) = parts.nth(3) else {
+        return None;
+    };
+    let ids = (0..tasks).map_while(|_| {
+        let Some(Value::BulkString(id)) = parts.next() else {
+            return None;
+        };
+        // Its record follows, and the length of that.
+        if let Some(Value::Int(values)) = parts.next() {
+            parts.by_ref().take(values as usize).for_each(drop);
+        }
+        Some(id)
+    });
+    let ids: Vec<_> = ids.collect();
     (!ids.is_empty()).then_some((number, ids))
 }

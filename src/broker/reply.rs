@@ -56,8 +56,12 @@ impl Parts {
         Self::of(self.0.next()?)
     }
 
+    /// All that is left, as texts.
+    pub(super) fn rest(mut self) -> Option<Vec<String>> {
+        (0..self.len()).map(|_| self.text()).collect()
+    }
+
     pub(super) fn texts(&mut self) -> Option<Vec<String>> {
-        let mut parts = self.parts()?;
-        (0..parts.len()).map(|_| parts.text()).collect()
+        self.parts()?.rest()
     }
 }

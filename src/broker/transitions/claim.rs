@@ -65,22 +65,23 @@ fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
     let next_due = parts
         .number::<u64>()?
         .map(|due| Duration::from_millis(due.saturating_sub(now)));
-    let malformed = parts.texts()?;
-    let mut list = parts.parts()?;
+    let count = parts.integer()?;
     let holder = LeaseHolder::new(number, server);
-    let mut tasks = Vec::with_capacity(list.len() / 2);
-    while list.len() > 0 {
-        let id: Arc<str> = list.text()?.into();
-        let mut fields = list.parts()?;
-        let pairs = std::iter::from_fn(|| Some((fields.bytes()?, fields.bytes()?)));
-        tasks.push(ClaimedTask {
+    let tasks = (0..count).map(|_| {
+        let id: Arc<str> = parts.text()?.into();
+        let pairs = parts.integer()? / 2;
+        let pairs = (0..pairs).map(|_| Some((parts.bytes()?, parts.bytes()?)));
+        let pairs = pairs.collect::<Option<Vec<_>>>()?;
+        Some(ClaimedTask {
             leased: LeasedId {
                 id,
                 holder: holder.clone(),
             },
-            record: Record::parse(pairs),
-        });
-    }
+            record: Record::parse(pairs.into_iter()),
+        })
+    });
+    let tasks = tasks.collect::<Option<_>>()?;
+    let malformed = parts.rest()?;
     Some(Claim {
         number,
         now,
