@@ -1,10 +1,9 @@
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
-use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{BrokerError, Endpoint, Fault, Query};
@@ -14,10 +13,15 @@ use super::{BrokerError, Endpoint, Fault, Query};
 ///
 /// It does not wait or repeat: how patient to be is its user's business.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Link(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     endpoint: Arc<Endpoint>,
     response_timeout: Duration,
     held: Mutex<Held>,
+    /// Held by who connects.
+    turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +46,19 @@ impl Held {
             && self.used.is_some_and(|at| at.elapsed() <= TRUSTED)
             && self.runtime.as_ref().is_some_and(|it| !it.is_finished())
     }
+
+    /// The connection, if there is one, and its generation.
+    fn take_up(&mut self) -> Option<(MultiplexedConnection, u64)> {
+        self.used = Some(Instant::now());
+        let connection = self.connection.clone()?;
+        Some((connection, self.generation))
+    }
+
+    fn drop_generation(&mut self, generation: u64) {
+        if self.generation == generation {
+            self.connection = None;
+        }
+    }
 }
 
 impl Link {
@@ -54,11 +71,12 @@ impl Link {
         endpoint: Arc<Endpoint>,
         response_timeout: Duration,
     ) -> Self {
-        Self {
+        Self(Arc::new(Shared {
             endpoint,
             response_timeout,
             held: Mutex::default(),
-        }
+            turn: tokio::sync::Mutex::default(),
+        }))
     }
 
     /// Connects now if it is not connected.
@@ -68,22 +86,19 @@ impl Link {
 
     /// Whether a command can go at once, without a look whether the connection lives.
     pub(crate) fn is_trusted(&self) -> bool {
-        self.held.try_lock().is_ok_and(|held| held.is_trusted())
+        self.0.held().is_trusted()
     }
 
     /// Has the next command make sure first that the connection lives.
     pub(crate) fn doubt(&self) {
-        // Whoever holds it is about to use it, and may find out.
-        if let Ok(mut held) = self.held.try_lock() {
-            held.used = None;
-        }
+        self.0.held().used = None;
     }
 
     /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
     /// command that must not be repeated: whether one that was sent into a dead connection has run
     /// would be unknown.
     pub(crate) async fn revive(&self) -> Result<(), BrokerError> {
-        if self.held.lock().await.is_trusted() {
+        if self.is_trusted() {
             return Ok(());
         }
         match self.query(&redis::cmd("PING")).await {
@@ -95,25 +110,38 @@ impl Link {
     }
 
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), BrokerError> {
-        let mut held = self.held.lock().await;
-        held.used = Some(Instant::now());
-        if let Some(connection) = &held.connection {
-            return Ok((connection.clone(), held.generation));
+        if let Some(held) = self.0.held().take_up() {
+            return Ok(held);
         }
-        // Boxed, because it is large, rare, and part of the future of every command.
-        let connect = Box::pin(self.endpoint.connect(self.response_timeout));
-        let connection = connect.await?;
+        // A task of its own, because others wait for it, and whoever asks here may be a future that is
+        // kept and not polled any more.
+        let connect = tokio::spawn(self.0.clone().connect());
+        let connected = AbortOnDropHandle::new(connect).await;
+        // It ends without an answer only with its runtime.
+        connected.unwrap_or(Err(BrokerError::NotSent))
+    }
+}
+
+impl Shared {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    async fn connect(self: Arc<Self>) -> Result<(MultiplexedConnection, u64), BrokerError> {
+        // One at a time; but who has the turn may be on a runtime that nobody drives any more.
+        let turn = tokio::time::timeout(self.endpoint.connect_timeout(), self.turn.lock());
+        let _turn = turn.await;
+        if let Some(held) = self.held().take_up() {
+            return Ok(held);
+        }
+        let connection = self.endpoint.connect(self.response_timeout).await?;
+        let mut held = self.held();
         held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
         held.generation += 1;
         held.connection = Some(connection.clone());
         Ok((connection, held.generation))
-    }
-
-    async fn drop_generation(&self, generation: u64) {
-        let mut held = self.held.lock().await;
-        if held.generation == generation {
-            held.connection = None;
-        }
     }
 }
 
@@ -127,9 +155,9 @@ impl Query for Link {
         match reply {
             Ok(value) => Ok(value),
             Err(error) => {
-                let error = BrokerError::classify(error, self.response_timeout);
+                let error = BrokerError::classify(error, self.0.response_timeout);
                 if error.fault() == Fault::Reconnect {
-                    self.drop_generation(generation).await;
+                    self.0.held().drop_generation(generation);
                 }
                 Err(error)
             }

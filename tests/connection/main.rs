@@ -22,4 +22,5 @@ mod restarts;
 mod runtimes;
 mod scripts_forgotten;
 mod settings;
+mod unpolled;
 mod wake_connection;
