@@ -6,10 +6,11 @@ use std::time::Duration;
 use redis::{ErrorKind, RedisError};
 use thiserror::Error;
 
-type Source = Box<dyn StdError + Send + Sync>;
+/// Shared, because all who wait for one connection get its error.
+type Source = Arc<dyn StdError + Send + Sync>;
 
 /// Why Redis could not do what was asked.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum BrokerError {
     /// The URL cannot be used.
@@ -143,11 +144,11 @@ impl BrokerError {
             "READONLY" | "LOADING" | "MASTERDOWN" | "BUSY" | "MISCONF" | "NOREPLICAS"
             | "TRYAGAIN" | "CLUSTERDOWN" => Self::Unavailable {
                 code,
-                source: Box::new(error),
+                source: Arc::new(error),
             },
-            "OOM" => Self::OutOfMemory(Box::new(error)),
-            "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Box::new(error)),
-            "WRONGTYPE" => Self::WrongType(Box::new(error)),
+            "OOM" => Self::OutOfMemory(Arc::new(error)),
+            "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Arc::new(error)),
+            "WRONGTYPE" => Self::WrongType(Arc::new(error)),
             "WINDLASSSCHEMA" => {
                 let detail = error.detail().unwrap_or_default();
                 // Redis adds where in which script.
@@ -155,9 +156,9 @@ impl BrokerError {
                 Self::Schema(told.to_owned())
             }
             _ => match error.kind() {
-                ErrorKind::Io | ErrorKind::Parse => Self::Disconnected(Box::new(error)),
-                ErrorKind::AuthenticationFailed => Self::Denied(Box::new(error)),
-                _ => Self::Refused(Box::new(error)),
+                ErrorKind::Io | ErrorKind::Parse => Self::Disconnected(Arc::new(error)),
+                ErrorKind::AuthenticationFailed => Self::Denied(Arc::new(error)),
+                _ => Self::Refused(Arc::new(error)),
             },
         }
     }
@@ -182,8 +183,13 @@ impl BrokerError {
         Self::Connect {
             address: address.to_owned(),
             problem,
-            source: Box::new(error),
+            source: Arc::new(error),
         }
+    }
+
+    /// The connection ended in a way that no error tells of.
+    pub(crate) fn disconnected(how: &'static str) -> Self {
+        Self::Disconnected(Arc::new(io::Error::other(how)))
     }
 
     pub(crate) fn fault(&self) -> Fault {

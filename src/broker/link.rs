@@ -1,9 +1,13 @@
 use std::future::pending;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
+use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{BrokerError, Endpoint, Fault, Query};
@@ -13,16 +17,17 @@ use super::{BrokerError, Endpoint, Fault, Query};
 ///
 /// It does not wait or repeat: how patient to be is its user's business.
 #[derive(Debug)]
-pub(crate) struct Link(Arc<Shared>);
+pub(crate) struct Link(Arc<Inner>);
 
 #[derive(Debug)]
-struct Shared {
+struct Inner {
     endpoint: Arc<Endpoint>,
     response_timeout: Duration,
     held: Mutex<Held>,
-    /// Held by who connects.
-    turn: tokio::sync::Mutex<()>,
 }
+
+/// A connection and its generation.
+type Connected = Result<(MultiplexedConnection, u64), BrokerError>;
 
 #[derive(Debug, Default)]
 struct Held {
@@ -33,6 +38,15 @@ struct Held {
     used: Option<Instant>,
     /// A task that only ends with the runtime that drives the connection.
     runtime: Option<AbortOnDropHandle<()>>,
+    attempt: Option<Attempt>,
+}
+
+/// A connection that is being made.
+#[derive(Debug)]
+struct Attempt {
+    since: Instant,
+    task: AbortHandle,
+    outcome: Shared<BoxFuture<'static, Connected>>,
 }
 
 /// How long a connection may lie idle before it is doubted.
@@ -71,11 +85,10 @@ impl Link {
         endpoint: Arc<Endpoint>,
         response_timeout: Duration,
     ) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             endpoint,
             response_timeout,
             held: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -109,35 +122,63 @@ impl Link {
         }
     }
 
-    async fn connection(&self) -> Result<(MultiplexedConnection, u64), BrokerError> {
-        if let Some(held) = self.0.held().take_up() {
-            return Ok(held);
-        }
-        // A task of its own, because others wait for it, and whoever asks here may be a future that is
-        // kept and not polled any more.
-        let connect = tokio::spawn(self.0.clone().connect());
-        let connected = AbortOnDropHandle::new(connect).await;
-        // It ends without an answer only with its runtime.
-        connected.unwrap_or(Err(BrokerError::NotSent))
+    async fn connection(&self) -> Connected {
+        let attempt = {
+            let mut held = self.0.held();
+            if let Some(connected) = held.take_up() {
+                return Ok(connected);
+            }
+            self.0.attempt(&mut held)
+        };
+        let connected = tokio::time::timeout(self.0.patience(), attempt).await;
+        connected.unwrap_or_else(|elapsed| Err(self.0.endpoint.timed_out(elapsed)))
     }
 }
 
-impl Shared {
+impl Inner {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    async fn connect(self: Arc<Self>) -> Result<(MultiplexedConnection, u64), BrokerError> {
-        // One at a time; but who has the turn may be on a runtime that nobody drives any more.
-        let turn = tokio::time::timeout(self.endpoint.connect_timeout(), self.turn.lock());
-        let _turn = turn.await;
-        if let Some(held) = self.held().take_up() {
-            return Ok(held);
+    /// More than it takes to connect. What takes longer is on a runtime that nobody drives any more.
+    fn patience(&self) -> Duration {
+        self.endpoint.connect_timeout() + Duration::from_millis(500)
+    }
+
+    /// The one attempt to connect that all wait for. A task of its own, because who began it may be a
+    /// future that is kept and not polled any more.
+    fn attempt(self: &Arc<Self>, held: &mut Held) -> Shared<BoxFuture<'static, Connected>> {
+        match &held.attempt {
+            // Finished and still here: it panicked, or its runtime has ended.
+            Some(it) if !it.task.is_finished() && it.since.elapsed() < self.patience() => {
+                it.outcome.clone()
+            }
+            _ => {
+                let connect = AbortOnDropHandle::new(tokio::spawn(self.clone().connect()));
+                let task = connect.abort_handle();
+                let outcome = connect.map(|ended| match ended {
+                    Ok(connected) => connected,
+                    Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                    Err(_) => Err(BrokerError::NotSent),
+                });
+                let outcome = outcome.boxed().shared();
+                held.attempt = Some(Attempt {
+                    since: Instant::now(),
+                    task,
+                    outcome: outcome.clone(),
+                });
+                outcome
+            }
         }
-        let connection = self.endpoint.connect(self.response_timeout).await?;
+    }
+
+    async fn connect(self: Arc<Self>) -> Connected {
+        let connection = self.endpoint.connect(self.response_timeout).await;
         let mut held = self.held();
+        held.attempt = None;
+        let connection = connection?;
         held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
         held.generation += 1;
         held.connection = Some(connection.clone());

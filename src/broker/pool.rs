@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_redis::{Connection, Manager, PoolConfig, PoolError, Runtime, Timeouts};
@@ -33,7 +34,7 @@ impl Pool {
                 recycle: Some(command_timeout),
             })
             .build()
-            .map_err(|error| BrokerError::Refused(Box::new(error)))?;
+            .map_err(|error| BrokerError::Refused(Arc::new(error)))?;
         Ok(Self {
             pool,
             address: endpoint.address().to_owned(),
@@ -68,7 +69,7 @@ impl Pool {
         BrokerError::Connect {
             address: self.address.clone(),
             problem: ConnectProblem::Timeout,
-            source: Box::new(source),
+            source: Arc::new(source),
         }
     }
 }

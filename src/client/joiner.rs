@@ -98,9 +98,7 @@ impl Joiner {
             // The runtime that was sending has shut down.
             Err(_) => Err(EnqueueError::OutcomeUnknown {
                 id,
-                source: Arc::new(BrokerError::Disconnected(
-                    "the sending runtime shut down".into(),
-                )),
+                source: Arc::new(BrokerError::disconnected("the sending runtime shut down")),
             }),
         }
     }

@@ -284,6 +284,8 @@ impl Claimer {
         let slots = permits.num_permits();
         let room = self.room_behind_block(slots, &queues);
         let link = &self.connections.wake;
+        // Now, because who has to wait for a connection may send later than who is polled behind it.
+        link.connect().await?;
         let names = queues.iter().map(|served| &served.queue);
         let block = wait_for_work(link, &self.shared.id, names, block);
         let claims = self.claim_shares(link, &queues, &room, |_| false, permits, round);
@@ -305,10 +307,11 @@ impl Claimer {
         };
         let woken = woken?;
         claimed?;
+        let stays_dry = woken.is_none() && permits.num_permits() == slots;
         self.woken = woken
             .filter(|&place| room[place] == 0)
             .map(|place| queues[place].queue.clone());
-        self.dry = permits.num_permits() == slots && room.iter().all(|&room| room > 0);
+        self.dry = stays_dry && room.iter().all(|&room| room > 0);
         Ok(())
     }
 

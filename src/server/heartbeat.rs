@@ -213,8 +213,7 @@ impl Heartbeat {
                                 .cancel_leased(id, &holder, CancelReason::Requested);
                         }
                     }
-                    let ended =
-                        BrokerError::Disconnected("the control channel's connection ended".into());
+                    let ended = BrokerError::disconnected("the control channel's connection ended");
                     patience.wait(&self.shared, &ended).await;
                 }
                 Err(error) => patience.wait(&self.shared, &error).await,

@@ -75,3 +75,41 @@ async fn work_resumes_when_new_connections_are_refused_for_a_while() {
     let slowest = slowest_pickup("refused", 3, fail).await;
     assert!(slowest < 2 * BLOCK + SLACK, "{slowest:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_on_a_new_connection_gets_its_task_at_once() {
+    let proxy = Proxy::start(RedisServer::shared().port());
+    let stage = Stage::new("anew").await;
+    let client = stage.client().await;
+    let stage = stage.behind(proxy.url());
+    let mut lost = 0;
+    for round in 0..8 {
+        let (says, mut starts) = seen();
+        let router = Router::new().raw("kind", move |_: RawTask| {
+            let said = says.send(Instant::now());
+            async move { said.map_err(|error| error.to_string()) }
+        });
+        let server = stage.serve(stage.server(), router).await;
+        for connection in ["first", "second"] {
+            lost = eventually("the server waits, with a claim behind", LIMIT, async || {
+                let open = proxy.open().into_iter();
+                let mut waits = open.filter(|connection| {
+                    let sent = &connection.commands;
+                    sent.contains("BLPOP") && sent.contains("EVALSHA")
+                });
+                let wait = waits.find(|connection| connection.id > lost);
+                wait.map(|connection| connection.id)
+            })
+            .await;
+            let start = Instant::now();
+            client.enqueue(RawTask::new("kind", "x")).await.unwrap();
+            let waited = starts.next().await - start;
+            assert!(
+                waited < BLOCK / 2,
+                "round {round}, {connection}: {waited:?}"
+            );
+            proxy.reset(lost);
+        }
+        server.stop().await;
+    }
+}
