@@ -67,11 +67,12 @@ for i = 1, math.min(#ids, room) do
   elseif #record == 0 then
     missing[#missing + 1] = id
   else
-    local size = 0
+    -- What a field costs beside its bytes is counted as 64 of them: a record may have thousands.
+    local size = 32 * #record
     local kind, payload, special
     for i = 1, #record, 2 do
       local field, value = record[i], record[i + 1]
-      size = size + #value
+      size = size + #field + #value
       if field == 'kind' then
         kind = value
       elseif field == 'payload' then

@@ -11,9 +11,9 @@
 --            { id, lease holder, kind, retried, max_retry, lost, policy, … } }, absent fields empty
 --
 -- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse; one that finds the
--- last pulse older than three scans, or in the future, or none beside a lease that has run out, knows
--- that heartbeats may have been lost too and starts a grace, in which they can come first. A lease
--- whose record is missing is removed.
+-- last pulse older than three scans, or in the future, or none beside a lease that would run out in the
+-- grace, knows that heartbeats may have been lost too and starts that grace, in which they can come
+-- first. A lease whose record is missing is removed.
 
 local meta = read_meta('pulse', 'grace_until')
 local scan, grace, skew, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -22,7 +22,7 @@ local outage
 if pulse then
   outage = now - pulse > 3 * scan or pulse > now
 else
-  outage = redis.call('ZCOUNT', ACTIVE, '-inf', int(now)) > 0
+  outage = redis.call('ZCOUNT', ACTIVE, '-inf', int(now + grace)) > 0
 end
 if outage then
   grace_until = now + grace

@@ -122,4 +122,31 @@ mod tests {
         );
         assert_eq!(linked.matches("local now =").count(), 1);
     }
+
+    #[test]
+    fn no_script_has_a_name_twice() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/lua");
+        for folder in [folder.to_owned(), format!("{folder}/operator")] {
+            for entry in std::fs::read_dir(folder).expect("the folder is there") {
+                let path = entry.expect("it can be read").path();
+                if path.is_dir() {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).expect("it is text");
+                let linked = link(&text);
+                // Those of the shared Lua and of the script itself; others are indented.
+                let mut defined: Vec<_> = linked
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("local "))
+                    .map(|line| line.strip_prefix("function ").unwrap_or(line))
+                    .flat_map(|line| line.split(['=', '(']).next())
+                    .flat_map(|names| names.split(','))
+                    .map(str::trim)
+                    .collect();
+                defined.sort_unstable();
+                let twice = defined.windows(2).find(|pair| pair[0] == pair[1]);
+                assert_eq!(twice, None, "{}", path.display());
+            }
+        }
+    }
 }

@@ -27,7 +27,7 @@ impl Model {
         for &(_, id) in &pending {
             let task = &self.tasks[id];
             let size = match task.health {
-                Health::Sound | Health::NoKind => task.size(),
+                Health::Sound | Health::NoKind => task.size() + task.fields_size(),
                 Health::Missing | Health::NoHash => 0,
             };
             if size > 0 && looked_at > 0 && bytes + size > defaults::SCRIPT_BYTES {

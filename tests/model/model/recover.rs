@@ -10,9 +10,9 @@ impl Model {
         let now = self.now_ms();
         let outage = match self.meta.pulse {
             Some(pulse) => now.saturating_sub(pulse) > 3 * tick.scan || pulse > now,
-            // The first tick of all, and a lease has run out: who knows why.
+            // The first tick of all, and a lease runs out before a heartbeat must have come: who knows why.
             None => {
-                let ran_out = |task: &Task| matches!(task.stands, Stands::Active { expiry, .. } if expiry <= now);
+                let ran_out = |task: &Task| matches!(task.stands, Stands::Active { expiry, .. } if expiry <= now + tick.grace);
                 self.tasks.values().any(ran_out)
             }
         };

@@ -227,6 +227,11 @@ impl Task {
         self.retention > 0 || self.unique.is_some()
     }
 
+    /// What its fields cost a claim beside the bytes of their values.
+    pub fn fields_size(&self) -> usize {
+        self.fields().keys().map(|field| field.len() + 64).sum()
+    }
+
     /// Bytes of all its values.
     pub fn size(&self) -> usize {
         let fields = self.fields();
