@@ -5,7 +5,8 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// A try failed and will be repeated.
+    /// A try failed and will be repeated, unless somebody has cancelled the task meanwhile: then it ends
+    /// as they asked.
     Retried {
         /// The task's id.
         id: String,
