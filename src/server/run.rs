@@ -355,6 +355,8 @@ impl Parts {
 impl Drop for Parts {
     fn drop(&mut self) {
         self.shared.phases.advance(Phase::Hurrying);
+        // First, or chance would decide whose end is still told of: all leases run out.
+        self.settler.abort_all();
         self.shared.running.cancel_all(CancelReason::Shutdown);
         self.stop_heartbeat.cancel();
         self.close_observer.cancel();
