@@ -1,12 +1,10 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::TcpSettings;
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, IntoConnectionInfo, Value};
-use tokio::time::error::Elapsed;
 
-use super::{BrokerError, ConnectProblem, UrlProblem};
+use super::{BrokerError, UrlProblem};
 
 /// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
 /// Unix socket.
@@ -89,15 +87,7 @@ impl Endpoint {
         };
         match tokio::time::timeout(self.connect_timeout, open).await {
             Ok(opened) => opened.map_err(|error| BrokerError::connect(error, &self.address)),
-            Err(elapsed) => Err(self.timed_out(elapsed)),
-        }
-    }
-
-    pub(super) fn timed_out(&self, elapsed: Elapsed) -> BrokerError {
-        BrokerError::Connect {
-            address: self.address.clone(),
-            problem: ConnectProblem::Timeout,
-            source: Arc::new(elapsed),
+            Err(elapsed) => Err(BrokerError::no_connection(&self.address, elapsed)),
         }
     }
 

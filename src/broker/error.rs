@@ -187,6 +187,18 @@ impl BrokerError {
         }
     }
 
+    /// No connection came in time.
+    pub(crate) fn no_connection(
+        address: &str,
+        source: impl StdError + Send + Sync + 'static,
+    ) -> Self {
+        Self::Connect {
+            address: address.to_owned(),
+            problem: ConnectProblem::Timeout,
+            source: Arc::new(source),
+        }
+    }
+
     /// The connection ended in a way that no error tells of.
     pub(crate) fn disconnected(how: &'static str) -> Self {
         Self::Disconnected(Arc::new(io::Error::other(how)))

@@ -131,7 +131,10 @@ impl Link {
             self.0.attempt(&mut held)
         };
         let connected = tokio::time::timeout(self.0.patience(), attempt).await;
-        connected.unwrap_or_else(|elapsed| Err(self.0.endpoint.timed_out(elapsed)))
+        connected.unwrap_or_else(|elapsed| {
+            let address = self.0.endpoint.address();
+            Err(BrokerError::no_connection(address, elapsed))
+        })
     }
 }
 

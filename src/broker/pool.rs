@@ -5,7 +5,7 @@ use deadpool_redis::{Connection, Manager, PoolConfig, PoolError, Runtime, Timeou
 use redis::{Cmd, Value};
 use tokio::sync::Mutex;
 
-use super::{BrokerError, ConnectProblem, Endpoint, Fault, Query};
+use super::{BrokerError, Endpoint, Fault, Query};
 
 /// Connections for calls that come now and then, from many places: bulk enqueues, the recoverer,
 /// the forwarder.
@@ -50,7 +50,7 @@ impl Pool {
         let checkout = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
         let connection = match checkout {
             Ok(checkout) => checkout.map_err(|error| self.checkout_error(error))?,
-            Err(elapsed) => return Err(self.timed_out(elapsed)),
+            Err(elapsed) => return Err(BrokerError::no_connection(&self.address, elapsed)),
         };
         Ok(Lent {
             connection: Mutex::new(Some(connection)),
@@ -61,15 +61,7 @@ impl Pool {
     fn checkout_error(&self, error: PoolError) -> BrokerError {
         match error {
             PoolError::Backend(error) => BrokerError::connect(error, &self.address),
-            error => self.timed_out(error),
-        }
-    }
-
-    fn timed_out(&self, source: impl std::error::Error + Send + Sync + 'static) -> BrokerError {
-        BrokerError::Connect {
-            address: self.address.clone(),
-            problem: ConnectProblem::Timeout,
-            source: Arc::new(source),
+            error => BrokerError::no_connection(&self.address, error),
         }
     }
 }

@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
@@ -41,7 +40,7 @@ impl Bulk {
                 Ok(item) => {
                     let queue = item.options.queue().to_owned();
                     // Overwritten below; stands if a queue before this one fails.
-                    results.push(Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent))));
+                    results.push(Err(EnqueueError::Refused(BrokerError::NotSent)));
                     by_queue.entry(queue).or_default().push((place, item));
                 }
                 Err(error) => results.push(Err(error.into())),
@@ -67,9 +66,8 @@ impl Bulk {
         queue: &str,
         items: Vec<(usize, EnqueueItem)>,
         results: &mut [Result<Enqueued, EnqueueError>],
-    ) -> Result<(), Arc<BrokerError>> {
+    ) -> Result<(), BrokerError> {
         if let Err(error) = list_queues(&self.pool, &self.keys, [queue].iter()).await {
-            let error = Arc::new(error);
             refuse(&items, &error, results);
             return Err(error);
         }
@@ -84,7 +82,6 @@ impl Bulk {
                     }
                 }
                 Err(error) => {
-                    let error = Arc::new(error);
                     for (place, item) in batch {
                         results[*place] = Err(EnqueueError::from_broker(&error, &item.id));
                     }
@@ -100,7 +97,7 @@ impl Bulk {
 
 fn refuse(
     items: &[(usize, EnqueueItem)],
-    error: &Arc<BrokerError>,
+    error: &BrokerError,
     results: &mut [Result<Enqueued, EnqueueError>],
 ) {
     for (place, _) in items {

@@ -29,7 +29,7 @@ pub enum EnqueueError {
     Invalid(Arc<InvalidTask>),
     /// Redis did not take it; it is not enqueued.
     #[error(transparent)]
-    Refused(Arc<BrokerError>),
+    Refused(BrokerError),
     /// The answer was lost: it may be enqueued or not. Enqueue it again with [`NewTask::id`] set to
     /// this id: if it did get through and still exists, the repeat is recognised.
     ///
@@ -40,12 +40,12 @@ pub enum EnqueueError {
         id: String,
         /// What happened to the answer.
         #[source]
-        source: Arc<BrokerError>,
+        source: BrokerError,
     },
 }
 
 impl EnqueueError {
-    pub(super) fn from_broker(error: &Arc<BrokerError>, id: &str) -> Self {
+    pub(super) fn from_broker(error: &BrokerError, id: &str) -> Self {
         if error.outcome_unknown() {
             Self::OutcomeUnknown {
                 id: id.to_owned(),

@@ -84,7 +84,7 @@ impl Joiner {
         let since = Instant::now();
         let place = self.places.clone().acquire_owned();
         let Ok(Ok(place)) = tokio::time::timeout(self.patience, place).await else {
-            return Err(EnqueueError::Refused(Arc::new(BrokerError::NotSent)));
+            return Err(EnqueueError::Refused(BrokerError::NotSent));
         };
         let (answer, answered) = oneshot::channel();
         self.hand_over(Waiting {
@@ -98,7 +98,7 @@ impl Joiner {
             // The runtime that was sending has shut down.
             Err(_) => Err(EnqueueError::OutcomeUnknown {
                 id,
-                source: Arc::new(BrokerError::disconnected("the sending runtime shut down")),
+                source: BrokerError::disconnected("the sending runtime shut down"),
             }),
         }
     }
@@ -170,7 +170,6 @@ impl Joiner {
                 }
             }
             Err(error) => {
-                let error = Arc::new(error);
                 for waiting in batch {
                     let answer = EnqueueError::from_broker(&error, &waiting.item.id);
                     let _ = waiting.answer.send(Err(answer));
@@ -181,10 +180,10 @@ impl Joiner {
 
     async fn send_one(&self, item: &EnqueueItem) -> Result<Enqueued, EnqueueError> {
         let queue = self.listed(item.options.queue()).await;
-        let queue = queue.map_err(|error| EnqueueError::Refused(Arc::new(error)))?;
+        let queue = queue.map_err(EnqueueError::Refused)?;
         match enqueue(&self.link, &queue, [item].into_iter()).await {
             Ok(mut answers) => Ok(Enqueued::answered(item, answers.remove(0))),
-            Err(error) => Err(EnqueueError::from_broker(&Arc::new(error), &item.id)),
+            Err(error) => Err(EnqueueError::from_broker(&error, &item.id)),
         }
     }
 
@@ -206,7 +205,6 @@ impl Joiner {
 
 /// Answers those whose tasks were not sent.
 fn refuse(batch: Vec<Waiting>, error: BrokerError) {
-    let error = Arc::new(error);
     for waiting in batch {
         // A receiver that is gone no longer wants the answer.
         let _ = waiting

@@ -70,7 +70,7 @@ async fn a_command_that_is_needed_and_denied_is_named() {
         let EnqueueError::Refused(source) = &error else {
             panic!("{error:?}");
         };
-        let BrokerError::Denied(cause) = &**source else {
+        let BrokerError::Denied(cause) = source else {
             panic!("{error:?}");
         };
         assert!(

@@ -17,7 +17,7 @@ fn is_loading(error: &EnqueueError) -> bool {
     let EnqueueError::Refused(source) = error else {
         return false;
     };
-    match &**source {
+    match source {
         BrokerError::Unavailable { code, .. } => code == "LOADING",
         BrokerError::Connect { problem, .. } => *problem == ConnectProblem::NotReady,
         _ => false,

@@ -42,7 +42,7 @@ async fn an_enqueue_without_a_reply_says_that_its_outcome_is_unknown() {
     };
     assert_eq!(id, "lost");
     assert!(
-        matches!(**source, BrokerError::Disconnected(_)),
+        matches!(*source, BrokerError::Disconnected(_)),
         "{source:?}"
     );
     let text = error.to_string();

@@ -36,7 +36,7 @@ fn assert_out_of_memory(error: EnqueueError) {
     let EnqueueError::Refused(source) = &error else {
         panic!("{error:?}");
     };
-    assert!(matches!(**source, BrokerError::OutOfMemory(_)), "{error:?}");
+    assert!(matches!(*source, BrokerError::OutOfMemory(_)), "{error:?}");
     let text = source.to_string();
     assert!(
         text.contains("let workers drain it, or raise maxmemory"),

@@ -26,7 +26,7 @@ fn task() -> NewTask {
     NewTask::from(RawTask::new("kind", "x"))
 }
 
-/// Enqueues at many moments, in several queues, one by one and in lists: each must fail in time.
+/// Enqueues at many moments, a pace apart, in several queues, one by one and in lists: each must fail in time.
 async fn all_fail_in_time(client: &Client) -> Vec<EnqueueError> {
     let singles = (0..40).map(|i| async move {
         sleep(Duration::from_millis(i * 25)).await;
@@ -69,7 +69,7 @@ fn is_connect(error: &EnqueueError, expected: ConnectProblem) -> bool {
     let EnqueueError::Refused(source) = error else {
         return false;
     };
-    matches!(&**source, BrokerError::Connect { problem, .. } if *problem == expected)
+    matches!(source, BrokerError::Connect { problem, .. } if *problem == expected)
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ fn enqueues_that_a_runtime_leaves_behind_are_answered() {
         match answer {
             Ok(enqueued) => assert!(enqueued.is_new()),
             Err(EnqueueError::Refused(source)) => {
-                assert!(matches!(*source, BrokerError::NotSent), "{source:?}");
+                assert!(matches!(source, BrokerError::NotSent), "{source:?}");
             }
             // The first runtime drove the connection on which it went.
             Err(EnqueueError::OutcomeUnknown { .. }) => {}

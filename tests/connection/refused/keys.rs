@@ -68,7 +68,7 @@ async fn an_enqueue_to_a_queue_with_a_key_of_a_wrong_type_leaves_nothing() {
             panic!("{name}: {error:?}");
         };
         assert!(
-            matches!(**source, BrokerError::WrongType(_)),
+            matches!(*source, BrokerError::WrongType(_)),
             "{name}: {error:?}"
         );
         assert!(whole(&error).contains("something else writes under this prefix"));
@@ -105,7 +105,7 @@ async fn a_queue_of_another_schema_is_refused() {
     let EnqueueError::Refused(source) = &error else {
         panic!("{error:?}");
     };
-    assert!(matches!(**source, BrokerError::Schema(_)), "{error:?}");
+    assert!(matches!(*source, BrokerError::Schema(_)), "{error:?}");
     let text = whole(&error);
     assert!(
         text.contains("has schema 2") && text.contains("matching windlass version"),
