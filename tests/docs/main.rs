@@ -4,5 +4,8 @@
 mod checklist;
 mod defaults;
 mod files;
+mod linked;
+#[path = "../../src/broker/lua.rs"]
+mod lua;
 mod scripts;
 mod table;

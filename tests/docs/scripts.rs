@@ -9,7 +9,7 @@ use crate::table::{quoted, rows, section};
 const SHARED: &str = "lua/shared";
 
 /// The scripts, without the Lua that they share.
-fn transitions() -> Vec<PathBuf> {
+pub fn transitions() -> Vec<PathBuf> {
     let mut scripts = below("lua", "lua");
     scripts.retain(|path| !path.starts_with(SHARED));
     scripts
