@@ -50,17 +50,16 @@ fn thread_name(kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Weak};
+
     use futures::future::BoxFuture;
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Arc, Mutex, Weak};
-    use std::time::Duration;
 
     use super::*;
-    use crate::router::fixture::{Number, delivery};
+    use crate::router::fixture::{
+        Flag, Number, delivery, encoded, failure, failure_of, result, routes,
+    };
     use crate::router::{Delivery, FailureCause, ProgressError, Router, Slot};
-    use crate::task::{RawTask, encode};
-
-    const LIMIT: Duration = Duration::from_secs(30);
+    use crate::task::RawTask;
 
     #[tokio::test]
     async fn a_blocking_handler_runs_on_a_thread_named_after_its_kind() {
@@ -71,8 +70,7 @@ mod tests {
         }
         let router = Router::new().blocking_task(handler);
         let outcome = router.perform(Number(7)).await;
-        let result = outcome.result::<(String, u32)>().expect("it decodes");
-        assert_eq!(result, Some(("number".to_owned(), 7)));
+        assert_eq!(result(&outcome), Some(("number".to_owned(), 7)));
     }
 
     #[tokio::test]
@@ -85,11 +83,7 @@ mod tests {
         }
         let router = Router::new().blocking_raw("x", handler);
         let outcome = router.perform(RawTask::new("x", [])).await;
-        assert_eq!(
-            outcome.result::<u8>().expect("it decodes"),
-            Some(5),
-            "{outcome:?}"
-        );
+        assert_eq!(result::<u8>(&outcome), Some(5), "{outcome:?}");
     }
 
     #[tokio::test]
@@ -101,27 +95,23 @@ mod tests {
             }
         }
         let router = Router::new().blocking_task(handler);
-        let outcome = router.perform(Number(3)).await;
-        assert_eq!(outcome.failure().expect("it failed").text(), "3");
+        assert_eq!(failure_of(&router, Number(3)).await, "3");
         let outcome = router.perform(Number(0)).await;
-        let failure = outcome.failure().expect("it failed");
-        assert_eq!(failure.cause(), FailureCause::Panic);
+        let panicked = failure(&outcome);
+        assert_eq!(panicked.cause(), FailureCause::Panic);
         assert!(
-            failure
+            panicked
                 .text()
                 .starts_with(&format!("panicked at {}:", file!()))
         );
-        assert!(failure.text().ends_with(": zero"), "{failure}");
+        assert!(panicked.text().ends_with(": zero"), "{panicked}");
         let outcome = router.perform(RawTask::new("number", [])).await;
-        assert_eq!(
-            outcome.failure().expect("it failed").cause(),
-            FailureCause::Undecodable
-        );
+        assert_eq!(failure(&outcome).cause(), FailureCause::Undecodable);
     }
 
     #[tokio::test]
     async fn a_handler_that_was_given_up_keeps_its_slot_until_it_returns() {
-        struct Freed(Sender<()>);
+        struct Freed(Flag);
         impl Slot for Freed {
             fn progress(&self, _: String) -> BoxFuture<'_, Result<(), ProgressError>> {
                 unreachable!("the handler notes no progress")
@@ -129,51 +119,42 @@ mod tests {
         }
         impl Drop for Freed {
             fn drop(&mut self) {
-                self.0.send(()).expect("somebody listens");
+                self.0.set();
             }
         }
-        let (started_in, started) = channel();
-        let (go_on, wait) = channel();
-        let (freed_in, freed) = channel();
-        let wait: Mutex<Receiver<()>> = Mutex::new(wait);
+        let (started, go_on, freed) = (Flag::default(), Flag::default(), Flag::default());
+        let (starts, may_go_on) = (started.clone(), go_on.clone());
         let handler = move |_: Number| {
-            started_in.send(()).expect("somebody listens");
-            wait.lock()
-                .expect("nobody panicked with it")
-                .recv()
-                .map_err(|e| e.to_string())
+            starts.set();
+            may_go_on.wait();
+            Ok::<_, String>(())
         };
-        let routes = Router::new()
-            .blocking_task(handler)
-            .build()
-            .expect("the router is sound");
-        let slot: Arc<dyn Slot> = Arc::new(Freed(freed_in));
+        let routes = routes(Router::new().blocking_task(handler));
+        let slot: Arc<dyn Slot> = Arc::new(Freed(freed.clone()));
         let weak: Weak<dyn Slot> = Arc::downgrade(&slot);
         let context = TaskContext::new(Delivery {
             slot: Some(weak.clone()),
             ..delivery("number")
         });
-        let run = routes.dispatch(context, encode(&Number(1)).expect("it encodes"));
+        let run = routes.dispatch(context, encoded(&Number(1)));
         assert!(run.now_or_never().is_none(), "polled once, and dropped");
-        started.recv_timeout(LIMIT).expect("it comes in time");
+        started.wait();
         drop(slot);
         assert_eq!(weak.strong_count(), 1);
-        go_on.send(()).expect("somebody listens");
-        freed.recv_timeout(LIMIT).expect("it comes in time");
+        go_on.set();
+        freed.wait();
     }
 
     #[tokio::test]
     async fn the_slot_is_free_when_the_outcome_is_there() {
         let router = Router::new().blocking_task(|_: Number| Ok::<_, String>(()));
-        let routes = router.build().expect("the router is sound");
+        let routes = routes(router);
         let slot: Arc<dyn Slot> = Arc::new(());
         let context = TaskContext::new(Delivery {
             slot: Some(Arc::downgrade(&slot)),
             ..delivery("number")
         });
-        let outcome = routes
-            .dispatch(context, encode(&Number(1)).expect("it encodes"))
-            .await;
+        let outcome = routes.dispatch(context, encoded(&Number(1))).await;
         assert!(outcome.is_completed());
         assert_eq!(Arc::strong_count(&slot), 1);
     }
@@ -182,11 +163,7 @@ mod tests {
     fn a_thread_gets_a_legal_name() {
         assert_eq!(thread_name("a\0b"), "ab");
         assert_eq!(thread_name(&format!("x{}", "ü".repeat(100))).len(), 63);
-        thread::Builder::new()
-            .name(thread_name("\0ü"))
-            .spawn(|| ())
-            .expect("the name is legal")
-            .join()
-            .expect("it does nothing");
+        let thread = thread::Builder::new().name(thread_name("\0ü"));
+        assert!(thread.spawn(|| ()).is_ok_and(|it| it.join().is_ok()));
     }
 }

@@ -59,7 +59,7 @@ fn check_states(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::fixture::Number;
+    use crate::router::fixture::{Number, refused, routes};
     use crate::router::{State, TaskContext};
     use crate::task::{NameError, RawTask};
 
@@ -82,10 +82,6 @@ mod tests {
         Ok(())
     }
 
-    fn refused(router: Router) -> RouterError {
-        router.build().expect_err("the router is refused")
-    }
-
     #[test]
     fn a_missing_state_is_named_with_its_handler() {
         let error = refused(Router::new().task(with_db).state(0u8));
@@ -97,11 +93,7 @@ mod tests {
         assert!(
             matches!(error, RouterError::MissingState { handler, .. } if handler == "any other kind")
         );
-        Router::new()
-            .task(with_db)
-            .state(Db)
-            .build()
-            .expect("the router is sound");
+        routes(Router::new().task(with_db).state(Db));
     }
 
     #[test]
@@ -109,10 +101,7 @@ mod tests {
         async fn handler(_: Number, _: Option<State<Db>>) -> Result<(), String> {
             Ok(())
         }
-        Router::new()
-            .task(handler)
-            .build()
-            .expect("the router is sound");
+        routes(Router::new().task(handler));
     }
 
     #[test]
@@ -141,11 +130,11 @@ mod tests {
     #[test]
     fn kinds_are_known_by_their_handlers_and_all_by_a_fallback() {
         let router = Router::new().raw("a", raw).blocking_task(blocking);
-        let routes = router.clone().build().expect("the router is sound");
-        assert!(routes.knows("a") && routes.knows("number") && !routes.knows("b"));
-        let routes = router.fallback(raw).build().expect("the router is sound");
-        assert!(routes.knows("b"));
-        let mut kinds: Vec<_> = routes.kinds().collect();
+        let known = routes(router.clone());
+        assert!(known.knows("a") && known.knows("number") && !known.knows("b"));
+        let known = routes(router.fallback(raw));
+        assert!(known.knows("b"));
+        let mut kinds: Vec<_> = known.kinds().collect();
         kinds.sort_unstable();
         assert_eq!(kinds, ["a", "number"]);
     }

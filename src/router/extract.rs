@@ -89,7 +89,7 @@ super::handler::each_arity!(arguments);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::fixture::{Log, Number};
+    use crate::router::fixture::{Log, Number, failure, refused, result};
     use crate::router::{FailureCause, Router, State, TaskError, Verdict};
 
     /// Notes that it was extracted, and fails if its number is even.
@@ -129,7 +129,7 @@ mod tests {
         let router = Router::new().task(handler).state(log.clone());
         let outcome = router.perform(Number(1)).await;
         assert_eq!(log.entries(), ["1", "3", "4"]);
-        let failure = outcome.failure().expect("it failed");
+        let failure = failure(&outcome);
         assert_eq!(failure.text(), "4 is even");
         assert_eq!(failure.verdict(), Verdict::SkipRetry);
         assert_eq!(failure.cause(), FailureCause::Error);
@@ -155,13 +155,7 @@ mod tests {
         }
         let router = Router::new().task(handler).state(1u32).state(2u32);
         let outcome = router.perform(Number(40)).await;
-        assert_eq!(
-            outcome
-                .result::<String>()
-                .expect("it decodes")
-                .expect("there is one"),
-            "number 42"
-        );
+        assert_eq!(result::<String>(&outcome).as_deref(), Some("number 42"));
     }
 
     #[test]
@@ -169,11 +163,7 @@ mod tests {
         async fn handler(_: Number, _: Odd<1>) -> Result<(), String> {
             Ok(())
         }
-        let error = Router::new()
-            .task(handler)
-            .build()
-            .expect_err("it is refused")
-            .to_string();
+        let error = refused(Router::new().task(handler)).to_string();
         assert!(error.contains("Log"), "{error}");
     }
 }

@@ -126,7 +126,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::fixture::Number;
+    use crate::router::fixture::{Number, encoded, failure, result};
     use crate::router::{FailureCause, Router, TaskContext, Verdict};
     use crate::task::RawTask;
 
@@ -135,7 +135,7 @@ mod tests {
         let router = Router::new().task(async |task: Number| Ok::<_, String>(task.0 * 2));
         let outcome = router.perform(Number(21)).await;
         assert!(outcome.is_completed());
-        assert_eq!(outcome.result::<u32>().expect("it decodes"), Some(42));
+        assert_eq!(result(&outcome), Some(42));
         assert!(outcome.result::<String>().is_err());
 
         let router = Router::new().task(async |_: Number| Ok::<_, String>(()));
@@ -153,7 +153,7 @@ mod tests {
         }
         let router = Router::new().task(async |_: Number| Ok::<_, String>(Stubborn));
         let outcome = router.perform(Number(1)).await;
-        let failure = outcome.failure().expect("it failed");
+        let failure = failure(&outcome);
         assert_eq!(failure.verdict(), Verdict::SkipRetry);
         assert_eq!(failure.cause(), FailureCause::Unencodable);
         assert!(failure.text().ends_with("I will not"), "{failure}");
@@ -164,7 +164,7 @@ mod tests {
         let router = Router::new()
             .task(async |_: Number| -> Result<(), String> { unreachable!("it is not called") });
         let outcome = router.perform(RawTask::new("number", b"\xa3abc")).await;
-        let failure = outcome.failure().expect("it failed");
+        let failure = failure(&outcome);
         assert_eq!(failure.verdict(), Verdict::SkipRetry);
         assert_eq!(failure.cause(), FailureCause::Undecodable);
         assert!(
@@ -181,13 +181,7 @@ mod tests {
         }
         let router = Router::new().raw("x:y", handler);
         let outcome = router.perform(RawTask::new("x:y", [0xc1, 0xff])).await;
-        assert_eq!(
-            outcome
-                .result::<Vec<u8>>()
-                .expect("it decodes")
-                .expect("there is one"),
-            [0xc1, 0xff]
-        );
+        assert_eq!(result(&outcome), Some(vec![0xc1_u8, 0xff]));
     }
 
     #[tokio::test]
@@ -196,15 +190,9 @@ mod tests {
             .task(async |_: Number| Ok::<_, String>("number".to_owned()))
             .fallback(async |task: RawTask| Ok::<_, String>(task.kind));
         for kind in ["number", "other", "another"] {
-            let payload = encode(&Number(1)).expect("it encodes");
+            let payload = encoded(&Number(1));
             let outcome = router.perform(RawTask::new(kind, payload)).await;
-            assert_eq!(
-                outcome
-                    .result::<String>()
-                    .expect("it decodes")
-                    .expect("there is one"),
-                kind
-            );
+            assert_eq!(result::<String>(&outcome).as_deref(), Some(kind));
         }
     }
 
@@ -212,7 +200,7 @@ mod tests {
     async fn a_kind_without_a_handler_is_a_failure_that_says_so() {
         let router = Router::new().task(async |_: Number| Ok::<_, String>(()));
         let outcome = router.perform(RawTask::new("other", [])).await;
-        let failure = outcome.failure().expect("it failed");
+        let failure = failure(&outcome);
         assert_eq!(failure.cause(), FailureCause::UnknownKind);
         assert_eq!(failure.text(), "no handler for tasks of kind \"other\"");
     }

@@ -101,25 +101,28 @@ mod tests {
 
     use super::*;
 
+    /// What is caught of a function that panics.
+    fn caught<T: std::fmt::Debug>(function: impl FnOnce() -> T) -> String {
+        catch(function).expect_err("it panicked").to_string()
+    }
+
     /// In a process of its own, because the hook is one for all threads.
     #[test]
-    fn the_hook_of_the_program_is_still_called() {
+    fn the_hook_of_the_program_is_still_called() -> std::io::Result<()> {
         const CHILD: &str = "WINDLASS_TEST_PANIC_HOOK";
         if std::env::var_os(CHILD).is_some() {
-            return child();
+            child();
+            return Ok(());
         }
-        let this = std::thread::current()
-            .name()
-            .map(str::to_owned)
-            .expect("tests have names");
-        let output = Command::new(std::env::current_exe().expect("it is known"))
-            .args([&this, "--exact"])
+        let this = std::thread::current();
+        let output = Command::new(std::env::current_exe()?)
+            .args([this.name().unwrap_or_default(), "--exact"])
             .env(CHILD, "1")
-            .output()
-            .expect("it starts");
+            .output()?;
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8(output.stdout).expect("it is text");
+        let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("1 passed"), "{said}");
+        Ok(())
     }
 
     fn child() {
@@ -128,21 +131,16 @@ mod tests {
             CALLS.fetch_add(1, Ordering::SeqCst);
         }));
         for calls in 1..=2 {
-            let panicked = catch(|| panic!("{calls}"))
-                .expect_err("it is refused")
-                .to_string();
+            let panicked = caught(|| panic!("{calls}"));
             let start = format!("panicked at {}:", file!());
             assert!(panicked.starts_with(&start), "{panicked}");
             assert_eq!(CALLS.load(Ordering::SeqCst), calls);
         }
         // Outside of a catch the place is nobody's, and must not turn up in a later one.
-        std::thread::spawn(|| panic!("elsewhere"))
-            .join()
-            .expect_err("it is refused");
-        panic::catch_unwind(|| panic!("here")).expect_err("it is refused");
-        let resumed =
-            catch(|| panic::resume_unwind(Box::new("resumed"))).expect_err("it is refused");
-        assert_eq!(resumed.to_string(), "panicked: resumed");
+        assert!(std::thread::spawn(|| panic!("elsewhere")).join().is_err());
+        assert!(panic::catch_unwind(|| panic!("here")).is_err());
+        let resumed = caught(|| panic::resume_unwind(Box::new("resumed")));
+        assert_eq!(resumed, "panicked: resumed");
         assert_eq!(CALLS.load(Ordering::SeqCst), 4);
     }
 
@@ -151,35 +149,33 @@ mod tests {
         struct Catches;
         impl Drop for Catches {
             fn drop(&mut self) {
-                catch(|| panic!("dropped")).expect_err("it is refused");
+                caught(|| panic!("dropped"));
             }
         }
-        let panicked = catch(|| {
+        let text = caught(|| {
             let _catches = Catches;
             panic!("first")
         });
         let line = line!() - 2;
-        let text = panicked.expect_err("it is refused").to_string();
         assert!(text.ends_with(&format!(":{line}:13: first")), "{text}");
     }
 
     #[test]
     fn a_place_that_nobody_asked_for_is_forgotten() {
         let resume = || panic::resume_unwind(Box::new("resumed"));
-        catch(|| panic::catch_unwind(|| panic!("caught by a user")).expect_err("it is refused"))
-            .expect("no panic came out");
-        let resumed = catch(resume).expect_err("it is refused");
-        assert_eq!(resumed.to_string(), "panicked: resumed");
+        let inner = catch(|| panic::catch_unwind(|| panic!("caught by a user")).is_err());
+        assert!(inner.is_ok_and(|panicked| panicked));
+        let resumed = caught(resume);
+        assert_eq!(resumed, "panicked: resumed");
     }
 
     #[test]
     fn an_inner_catch_takes_nothing_from_an_outer_one() {
-        let outer = catch(|| {
-            let inner = catch(|| panic!("inner")).expect_err("it is refused");
+        let text = caught(|| {
+            let inner = caught(|| panic!("inner"));
             panic!("outer after {inner}")
         });
         let line = line!() - 2;
-        let text = outer.expect_err("it is refused").to_string();
         assert!(text.contains(&format!("{}:{line}:", file!())), "{text}");
         assert!(text.ends_with(": inner"), "{text}");
     }

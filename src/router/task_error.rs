@@ -164,6 +164,10 @@ mod tests {
     struct NoMail(#[source] io::Error);
 
     #[track_caller]
+    fn error<T: std::fmt::Debug, E>(result: Result<T, E>) -> E {
+        result.expect_err("it is an error")
+    }
+
     fn check(error: impl Into<Boxed>, verdict: Verdict, text: &str) {
         let failure = Failure::from_error(error.into());
         assert_eq!(failure.verdict(), verdict);
@@ -200,23 +204,14 @@ mod tests {
         let s = Duration::from_secs(1);
         let failed = || Err::<(), _>(refused());
         check(
-            failed().or_skip_retry().expect_err("it is refused"),
+            error(failed().or_skip_retry()),
             Verdict::SkipRetry,
             "refused",
         );
-        check(
-            failed().or_revoke().expect_err("it is refused"),
-            Verdict::Revoke,
-            "refused",
-        );
-        check(
-            failed().or_retry_after(s).expect_err("it is refused"),
-            Verdict::RetryAfter(s),
-            "refused",
-        );
-        Ok::<_, io::Error>(1)
-            .or_skip_retry()
-            .expect("it is no error");
+        check(error(failed().or_revoke()), Verdict::Revoke, "refused");
+        let later = error(failed().or_retry_after(s));
+        check(later, Verdict::RetryAfter(s), "refused");
+        assert!(matches!(Ok::<_, io::Error>(1).or_skip_retry(), Ok(1)));
     }
 
     #[test]
@@ -234,13 +229,8 @@ mod tests {
             Verdict::SkipRetry,
             "b: a: refused",
         );
-        check(
-            Err::<(), _>(skip())
-                .context("c")
-                .expect_err("it is refused"),
-            Verdict::SkipRetry,
-            "c: refused",
-        );
+        let in_context = error(Err::<(), _>(skip()).context("c"));
+        check(in_context, Verdict::SkipRetry, "c: refused");
         check(
             anyhow::Error::from_boxed(Box::new(skip())),
             Verdict::SkipRetry,
@@ -263,11 +253,9 @@ mod tests {
             "text",
         );
         let error = anyhow::Error::new(NoMail(refused())).context("outer");
-        let error = Err::<(), _>(error)
-            .or_skip_retry()
-            .expect_err("it is refused");
+        let error = Err::<(), _>(error).or_skip_retry();
         check(
-            anyhow::Error::new(error),
+            anyhow::Error::new(self::error(error)),
             Verdict::SkipRetry,
             "outer: no mail: refused",
         );
@@ -282,11 +270,9 @@ mod tests {
     #[test]
     fn the_wrapped_error_can_be_looked_at() {
         let error = skip();
-        let inner = error
-            .inner()
-            .expect("it wraps one")
-            .downcast_ref::<io::Error>();
-        assert_eq!(inner.expect("of this type").kind(), io::ErrorKind::Other);
+        let inner = error.inner().and_then(|it| it.downcast_ref());
+        let kind = inner.map(io::Error::kind);
+        assert_eq!(kind, Some(io::ErrorKind::Other));
         assert!(TaskError::snooze(Duration::ZERO).inner().is_none());
     }
 }

@@ -20,6 +20,7 @@ async fn block(
     context: TaskContext,
 ) -> Result<(), String> {
     journal.note(What::Started, &context);
+    // Its work, which blocks.
     thread::sleep(BUSY);
     journal.note(What::Ended, &context);
     Ok(())

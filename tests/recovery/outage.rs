@@ -105,6 +105,7 @@ async fn a_redis_that_did_not_answer_in_time_takes_no_lease_from_a_live_server()
     };
     let scene = Scene::set(&redis, impatient).await;
     redis.pause();
+    // The outage itself: nothing can be waited for.
     tokio::time::sleep(OUTAGE).await;
     redis.resume();
     scene.nothing_was_taken(&redis).await;
@@ -115,6 +116,7 @@ async fn a_redis_that_was_restarted_takes_no_lease_from_a_live_server() {
     let redis = RedisServer::start(&[("appendonly", "yes"), ("appendfsync", "always")]);
     let scene = Scene::set(&redis, Settings::default()).await;
     redis.kill();
+    // The outage itself: nothing can be waited for.
     tokio::time::sleep(OUTAGE).await;
     redis.restart();
     scene.nothing_was_taken(&redis).await;
