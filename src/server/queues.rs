@@ -6,27 +6,27 @@ use crate::broker::Queue;
 
 /// A queue that a server serves.
 #[derive(Debug, Clone)]
-pub(super) struct ServedQueue {
-    pub(super) queue: Queue,
-    pub(super) weight: u32,
+pub(crate) struct ServedQueue {
+    pub(crate) queue: Queue,
+    pub(crate) weight: u32,
 }
 
 /// The queues that a server serves, which may change while it runs.
 #[derive(Debug)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     list: RwLock<Arc<[ServedQueue]>>,
     changed: Notify,
 }
 
 impl Queues {
-    pub(super) fn new(queues: Vec<ServedQueue>) -> Self {
+    pub(crate) fn new(queues: Vec<ServedQueue>) -> Self {
         Self {
             list: RwLock::new(queues.into()),
             changed: Notify::new(),
         }
     }
 
-    pub(super) fn now(&self) -> Arc<[ServedQueue]> {
+    pub(crate) fn now(&self) -> Arc<[ServedQueue]> {
         self.list
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -34,7 +34,7 @@ impl Queues {
     }
 
     /// Replaces the list by what `change` makes of it; `None` keeps it.
-    pub(super) fn change(
+    pub(crate) fn change(
         &self,
         change: impl FnOnce(&[ServedQueue]) -> Option<Vec<ServedQueue>>,
     ) -> bool {
@@ -48,7 +48,7 @@ impl Queues {
     }
 
     /// Returns once the list has changed since the last call. For one caller, the claimer.
-    pub(super) async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 }

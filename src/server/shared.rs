@@ -4,50 +4,50 @@ use std::time::Instant;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc};
 
-use super::Event;
-use super::config::Config;
-use super::forwarder::DueTimes;
-use super::health::Vitals;
-use super::hooks::HooksOwed;
-use super::leaks::Leaks;
-use super::log_limit::LogLimit;
-use super::phase::{Phase, Phases};
-use super::queues::Queues;
-use super::running::Running;
-use super::stats::Counters;
 use crate::broker::Keys;
 use crate::router::{Panicked, Routes, catch};
+use crate::server::Event;
+use crate::server::control::phase::{Phase, Phases};
+use crate::server::observe::health::Vitals;
+use crate::server::observe::log_limit::LogLimit;
+use crate::server::observe::stats::Counters;
+use crate::server::queues::Queues;
+use crate::server::run::leaks::Leaks;
+use crate::server::run::running::Running;
+use crate::server::setup::config::Config;
+use crate::server::upkeep::due_times::DueTimes;
+use crate::server::upkeep::hooks_owed::HooksOwed;
 
 /// What the components of one server share. No component holds another; they meet here.
-pub(super) struct Shared {
-    pub(super) id: Arc<str>,
-    pub(super) started: Instant,
-    pub(super) config: Config,
-    pub(super) routes: Routes,
-    pub(super) keys: Keys,
-    pub(super) queues: Queues,
-    pub(super) phases: Phases,
+pub(crate) struct Shared {
+    pub(crate) id: Arc<str>,
+    pub(crate) started: Instant,
+    pub(crate) config: Config,
+    pub(crate) routes: Routes,
+    pub(crate) keys: Keys,
+    pub(crate) queues: Queues,
+    pub(crate) phases: Phases,
     /// Free places for handlers.
-    pub(super) slots: Arc<Semaphore>,
-    pub(super) running: Running,
-    pub(super) leaks: Leaks,
-    pub(super) due: DueTimes,
-    pub(super) hooks_owed: HooksOwed,
-    pub(super) counters: Counters,
+    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) running: Running,
+    pub(crate) leaks: Leaks,
+    pub(crate) due: DueTimes,
+    pub(crate) hooks_owed: HooksOwed,
+    pub(crate) counters: Counters,
     /// For the user's observer.
-    pub(super) events: mpsc::Sender<Event>,
-    pub(super) vitals: Vitals,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) vitals: Vitals,
     /// Of trouble with Redis and the like.
-    pub(super) log_limit: LogLimit,
+    pub(crate) log_limit: LogLimit,
     /// Of tasks that fail; the observer hears of each.
-    pub(super) retry_log_limit: LogLimit,
+    pub(crate) retry_log_limit: LogLimit,
     /// Of tasks that are given up, which must not drown in those that are retried.
-    pub(super) archive_log_limit: LogLimit,
+    pub(crate) archive_log_limit: LogLimit,
 }
 
 impl Shared {
     /// Lets the user's observer, if there is one, be told of an event. Waits for nobody.
-    pub(super) fn observe(&self, event: impl FnOnce() -> Event) {
+    pub(crate) fn observe(&self, event: impl FnOnce() -> Event) {
         if self.config.observer.is_none() {
             return;
         }
@@ -64,7 +64,7 @@ impl Shared {
     }
 
     /// Calls a user's function; when it panics, answers `otherwise`.
-    pub(super) fn call<T>(
+    pub(crate) fn call<T>(
         &self,
         name: &'static str,
         call: impl FnOnce() -> T,
@@ -77,7 +77,7 @@ impl Shared {
         })
     }
 
-    pub(super) fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
+    pub(crate) fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
         self.counters.panics.add(1);
         if let Some(suppressed) = self.log_limit.pass() {
             tracing::error!(
@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// Waits for `future`, unless the server becomes quiet first.
-    pub(super) async fn unless_quiet<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn unless_quiet<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             () = self.phases.reached(Phase::Quiet) => None,
@@ -99,7 +99,7 @@ impl Shared {
     }
 
     /// Reports records that were set aside.
-    pub(super) fn malformed(&self, queue: &str, ids: &[String]) {
+    pub(crate) fn malformed(&self, queue: &str, ids: &[String]) {
         for id in ids {
             if let Some(suppressed) = self.log_limit.pass() {
                 tracing::error!(task.id = %id, queue, suppressed, "a malformed record was set aside");

@@ -1,0 +1,84 @@
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+use crate::broker::BrokerError;
+use crate::defaults::RECONNECT_CAP;
+use crate::router::error_text;
+use crate::server::Event;
+use crate::server::shared::Shared;
+
+/// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so,
+/// and that it works again, at most once a second.
+pub(crate) struct Backoff {
+    component: &'static str,
+    backoff: ExponentialBackoff,
+    failing_since: Option<Instant>,
+}
+
+impl Backoff {
+    pub(crate) fn new(component: &'static str) -> Self {
+        Self {
+            component,
+            backoff: Self::backoff(),
+            failing_since: None,
+        }
+    }
+
+    fn backoff() -> ExponentialBackoff {
+        ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(50))
+            .with_max_delay(RECONNECT_CAP)
+            .without_max_times()
+            .build()
+    }
+
+    /// Notes a failure and answers how long to wait before the next try.
+    pub(crate) fn failed(&mut self, shared: &Shared, error: &BrokerError) -> Duration {
+        if self.failing_since.is_none() {
+            self.failing_since = Some(Instant::now());
+            shared.observe(|| Event::ConnectionLost {
+                component: self.component,
+                error: error_text(error),
+            });
+        }
+        if let Some(suppressed) = shared.log_limit.pass() {
+            tracing::warn!(
+                server.id = %shared.id,
+                component = self.component,
+                error = error as &dyn std::error::Error,
+                suppressed,
+                "Redis fails; trying again"
+            );
+        }
+        let delay = self.backoff.next().unwrap_or(RECONNECT_CAP);
+        delay.mul_f64(rand::random_range(0.5..1.0))
+    }
+
+    /// Notes a success.
+    pub(crate) fn worked(&mut self, shared: &Shared) {
+        if let Some(since) = self.failing_since.take() {
+            self.backoff = Self::backoff();
+            let after = since.elapsed();
+            // All components come back at about the same time.
+            if let Some(suppressed) = shared.log_limit.pass() {
+                tracing::info!(
+                    server.id = %shared.id,
+                    component = self.component,
+                    ?after,
+                    suppressed,
+                    "Redis works again"
+                );
+            }
+            shared.observe(|| Event::ConnectionRestored {
+                component: self.component,
+                after,
+            });
+        }
+    }
+
+    /// Notes a failure and waits.
+    pub(crate) async fn wait(&mut self, shared: &Shared, error: &BrokerError) {
+        tokio::time::sleep(self.failed(shared, error)).await;
+    }
+}

@@ -1,0 +1,6 @@
+//! Taking tasks from Redis: as many as there are free slots, from the queues by their weights. Uses
+//! `run` to start what it got; touches no record.
+
+pub(crate) mod claimer;
+pub(crate) mod lost_claims;
+pub(crate) mod weights;

@@ -1,0 +1,253 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::router::CancelReason;
+use crate::server::claim::claimer::Claimer;
+use crate::server::control::heartbeat::{Heartbeat, LAST_WORDS};
+use crate::server::control::phase::Phase;
+use crate::server::observe::observer::Observer;
+use crate::server::run::executor::Executor;
+use crate::server::run::running::Run;
+use crate::server::settle::outbox::Outbox;
+use crate::server::settle::settler::Settler;
+use crate::server::shared::Shared;
+use crate::server::upkeep::forwarder::Forwarder;
+use crate::server::upkeep::hooks::Hooks;
+use crate::server::upkeep::janitor::Janitor;
+use crate::server::upkeep::recoverer::Recoverer;
+use crate::server::{Report, Server, ServerError, StillRunning};
+
+// Together, these are what a shutdown may take beyond its graces: 4 s, so that it ends before
+// Kubernetes kills at 30 s. The docs of `shutdown_grace` say so.
+
+/// How much longer than a handler's grace its run may take to end.
+const MARGIN: Duration = Duration::from_secs(1);
+/// How long Redis may take to hear of what is left: how runs ended, and hooks that were cut off.
+const LAST_SETTLES: Duration = Duration::from_secs(2);
+
+/// The running components. Dropped without [`stop`](Self::stop), everything ends at once and leases
+/// run out.
+pub(crate) struct Components {
+    pub(crate) shared: Arc<Shared>,
+    claimer: JoinSet<()>,
+    settler: JoinSet<()>,
+    /// Those that nothing waits for.
+    others: JoinSet<()>,
+    runs: TaskTracker,
+    close_settler: CancellationToken,
+    hooks: JoinSet<()>,
+    stop_hooks: CancellationToken,
+    stop_heartbeat: CancellationToken,
+    heartbeat_ended: CancellationToken,
+    close_observer: CancellationToken,
+    observer_ended: CancellationToken,
+}
+
+impl Components {
+    pub(crate) fn start(server: Server) -> Result<Self, ServerError> {
+        let Server {
+            shared,
+            connections,
+            events,
+        } = server;
+        let (close_observer, observer_ended) = (CancellationToken::new(), CancellationToken::new());
+        let ended = observer_ended.clone().drop_guard();
+        if let Some(observer) = shared.config.observer.clone() {
+            Observer {
+                shared: shared.clone(),
+                observer,
+                events,
+                close: close_observer.clone(),
+            }
+            .start(ended)
+            .map_err(ServerError::Observer)?;
+        }
+        let (stop_heartbeat, seen) = (CancellationToken::new(), CancellationToken::new());
+        let heartbeat_ended = CancellationToken::new();
+        Heartbeat {
+            shared: shared.clone(),
+            connections: connections.clone(),
+            begun: seen.clone(),
+            stop: stop_heartbeat.clone(),
+        }
+        .start(heartbeat_ended.clone().drop_guard())
+        .inspect_err(|_| close_observer.cancel())
+        .map_err(ServerError::Heartbeat)?;
+
+        let (outbox, opened) = Outbox::new(shared.clone());
+        let executor = Executor::new(shared.clone(), connections.clone(), outbox);
+        let runs = executor.tracker();
+        let mut parts = Self {
+            claimer: JoinSet::new(),
+            settler: JoinSet::new(),
+            others: JoinSet::new(),
+            runs,
+            close_settler: CancellationToken::new(),
+            hooks: JoinSet::new(),
+            stop_hooks: CancellationToken::new(),
+            stop_heartbeat,
+            heartbeat_ended,
+            close_observer,
+            observer_ended,
+            shared: shared.clone(),
+        };
+        let settler = Settler {
+            shared: shared.clone(),
+            connections: connections.clone(),
+            opened,
+            close: parts.close_settler.clone(),
+        };
+        parts.settler.spawn(settler.run());
+        parts
+            .claimer
+            .spawn(Claimer::new(shared.clone(), connections.clone(), executor, seen).run());
+        let forwarder = Forwarder {
+            shared: shared.clone(),
+            connections: connections.clone(),
+        };
+        parts.others.spawn(forwarder.run());
+        let recoverer = Recoverer {
+            shared: shared.clone(),
+            connections: connections.clone(),
+        };
+        parts.others.spawn(recoverer.run());
+        let janitor = Janitor {
+            shared: shared.clone(),
+            connections: connections.clone(),
+        };
+        parts.others.spawn(janitor.run());
+        let hooks = Hooks {
+            shared: shared.clone(),
+            connections,
+            stop: parts.stop_hooks.clone(),
+        };
+        parts.hooks.spawn(hooks.run());
+        parts.others.spawn(show_that_the_runtime_runs(shared));
+        Ok(parts)
+    }
+
+    /// Waits until a component has ended that nobody asked to: it panicked.
+    pub(crate) async fn died(&mut self) -> &'static str {
+        let claimer = async {
+            self.claimer.join_next().await;
+            // A quiet server's claimer ends because it was asked to.
+            if self.shared.phases.now() >= Phase::Quiet {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = claimer => "claimer",
+            _ = self.settler.join_next() => "settler",
+            _ = self.others.join_next() => "forwarder, recoverer or janitor",
+            () = self.heartbeat_ended.cancelled() => "heartbeat",
+        }
+    }
+
+    /// Ends in order: nothing new, wait, cancel, settle, and the heartbeat last. Each step has a limit,
+    /// because Redis may be away.
+    pub(crate) async fn stop(mut self) -> Report {
+        let shared = self.shared.clone();
+        let config = &shared.config;
+        shared.phases.advance(Phase::Stopping);
+        tracing::info!(
+            server.id = &*shared.id,
+            running = shared.running.len(),
+            "the server stops"
+        );
+        self.runs.close();
+        let by_themselves = async {
+            while self.claimer.join_next().await.is_some() {}
+            self.runs.wait().await;
+        };
+        tokio::select! {
+            () = by_themselves => {}
+            () = sleep(config.shutdown_grace) => {}
+            () = shared.phases.reached(Phase::Hurrying) => {}
+        }
+        shared.running.cancel_all(CancelReason::Shutdown);
+        let cancelled = async {
+            while self.claimer.join_next().await.is_some() {}
+            // What a late claim has brought.
+            shared.running.cancel_all(CancelReason::Shutdown);
+            self.runs.wait().await;
+        };
+        let _ = timeout(config.cancel_grace + MARGIN, cancelled).await;
+        // A claim that Redis has not answered until now is given up: leases that it took run out.
+        self.claimer.shutdown().await;
+
+        self.close_settler.cancel();
+        self.stop_hooks.cancel();
+        let told = async { tokio::join!(self.settler.join_next(), self.hooks.join_next()) };
+        let _ = timeout(LAST_SETTLES, told).await;
+        self.others.shutdown().await;
+
+        self.stop_heartbeat.cancel();
+        self.close_observer.cancel();
+        let last_words = async {
+            tokio::join!(
+                self.heartbeat_ended.cancelled(),
+                self.observer_ended.cancelled(),
+            )
+        };
+        let _ = timeout(LAST_WORDS, last_words).await;
+        self.report()
+    }
+
+    fn report(&self) -> Report {
+        let mut report = Report {
+            stats: self.shared.counters.read(),
+            ..Report::default()
+        };
+        let (settling, running): (Vec<_>, Vec<_>) = self
+            .shared
+            .running
+            .list()
+            .into_iter()
+            .partition(|run| run.settling);
+        report.unsettled = settling.len();
+        let mut leaks = self.shared.leaks.list();
+        leaks.retain(|leak| {
+            let same = |run: &Run| run.queue == leak.queue && run.leased == leak.leased;
+            !running.iter().any(same)
+        });
+        let running = running
+            .iter()
+            .map(|run| StillRunning::new(&run.queue, &run.leased, &run.kind, run.started));
+        let leaked = leaks
+            .iter()
+            .map(|leak| StillRunning::new(&leak.queue, &leak.leased, &leak.kind, leak.started));
+        report.still_running = running.chain(leaked).collect();
+        tracing::info!(
+            server.id = &*self.shared.id,
+            completed = report.stats.completed,
+            released = report.stats.released,
+            still_running = report.still_running.len(),
+            unsettled = report.unsettled,
+            "the server has stopped"
+        );
+        report
+    }
+}
+
+impl Drop for Components {
+    fn drop(&mut self) {
+        self.shared.phases.advance(Phase::Hurrying);
+        // First, or chance would decide whose end is still told of: all leases run out.
+        self.settler.abort_all();
+        self.shared.running.cancel_all(CancelReason::Shutdown);
+        self.stop_heartbeat.cancel();
+        self.close_observer.cancel();
+    }
+}
+
+async fn show_that_the_runtime_runs(shared: Arc<Shared>) {
+    loop {
+        shared.vitals.runtime_ran();
+        sleep(Duration::from_millis(500)).await;
+    }
+}

@@ -1,0 +1,242 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::broker::{
+    BrokerError, Fault, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
+    list_queues, publish, register_hooks, retire,
+};
+use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
+use crate::router::CancelReason;
+use crate::server::Event;
+use crate::server::backoff::Backoff;
+use crate::server::queue_errors::QueueErrors;
+use crate::server::run::running::RunNumber;
+use crate::server::setup::connections::Connections;
+use crate::server::shared::Shared;
+
+/// How long a server's farewell and its observer's last events may take.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How many running tasks a server's record names.
+const TASKS_SHOWN: usize = 100;
+
+/// Keeps this server's leases alive and shows that it lives. It has a thread, a runtime and a
+/// connection of its own, so that handlers that block the main runtime lose no lease.
+pub(crate) struct Heartbeat {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) connections: Arc<Connections>,
+    /// Fires once a beat has reached Redis.
+    pub(crate) begun: CancellationToken,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Heartbeat {
+    /// Starts the thread; `ended` is dropped when it ends.
+    pub(crate) fn start(self, ended: DropGuard) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        std::thread::Builder::new()
+            .name("windlass-heartbeat".into())
+            .spawn(move || {
+                runtime.block_on(self.run());
+                drop(ended);
+            })
+            .map(drop)
+    }
+
+    async fn run(self) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = self.beat_forever() => {}
+            () = self.watch_runtime() => {}
+            () = self.hear_cancels() => {}
+        }
+        let farewell = retire(
+            &self.connections.heartbeat,
+            &self.shared.keys,
+            &self.shared.id,
+        );
+        if !matches!(tokio::time::timeout(LAST_WORDS, farewell).await, Ok(Ok(()))) {
+            tracing::debug!(
+                server.id = &*self.shared.id,
+                "could not say farewell; the server's record runs out"
+            );
+        }
+    }
+
+    async fn beat_forever(&self) {
+        let mut backoff = Backoff::new("heartbeat");
+        let interval = self.shared.config.heartbeat;
+        loop {
+            let beat = self.beat().await;
+            // A Redis that refuses a beat may still give work; one that is away gives none.
+            if !matches!(&beat, Err(error) if error.fault() == Fault::Reconnect) {
+                self.begun.cancel();
+            }
+            let pause = match beat {
+                Ok(()) => {
+                    backoff.worked(&self.shared);
+                    self.shared.vitals.heartbeat_reached_redis();
+                    interval
+                }
+                // Once Redis is back, leases are extended at once.
+                Err(error) => backoff.failed(&self.shared, &error).min(interval),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn beat(&self) -> Result<(), BrokerError> {
+        self.extend_leases().await?;
+        let shared = &self.shared;
+        let link = &self.connections.heartbeat;
+        // Whoever finds no record takes the server for dead, and its tasks over.
+        let lives = shared.config.heartbeat * 3 + RECONNECT_CAP;
+        publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
+        announce(link, &shared.keys, &shared.id, lives).await?;
+        let queues = shared.queues.now();
+        if shared.routes.hooked_kinds().len() > 0 {
+            for served in queues.iter() {
+                register_hooks(link, &served.queue, shared.routes.hooked_kinds()).await?;
+            }
+        }
+        if !queues.is_empty() {
+            let names = queues.iter().map(|served| &served.queue.name);
+            match list_queues(link, &shared.keys, names).await {
+                Err(error) if error.fault() == Fault::Reconnect => return Err(error),
+                // The set is a convenience: Redis may refuse it when memory is full, or to this user.
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn extend_leases(&self) -> Result<(), BrokerError> {
+        let mut errors = QueueErrors::default();
+        for (queue, runs) in self.shared.running.to_extend() {
+            errors.note(self.extend_queue(&queue, &runs).await)?;
+        }
+        errors.end()
+    }
+
+    async fn extend_queue(
+        &self,
+        queue: &Queue,
+        runs: &[(RunNumber, LeasedId)],
+    ) -> Result<(), BrokerError> {
+        let shared = &self.shared;
+        for runs in runs.chunks(SCRIPT_TASKS) {
+            let tasks: Vec<_> = runs.iter().map(|(_, leased)| leased.clone()).collect();
+            let link = &self.connections.heartbeat;
+            let answers = extend(link, queue, shared.config.lease, &tasks).await?;
+            for ((number, _), answer) in runs.iter().zip(answers) {
+                match answer {
+                    Settled::Done => {}
+                    Settled::Cancelled => shared.running.cancel(*number, CancelReason::Requested),
+                    Settled::Gone | Settled::Stale => {
+                        if let Some(run) = shared.running.lost(*number) {
+                            self.lease_lost(queue, &run.leased.id);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lease_lost(&self, queue: &Queue, id: &str) {
+        let shared = &self.shared;
+        shared.counters.leases_lost.add(1);
+        if let Some(suppressed) = shared.log_limit.pass() {
+            tracing::warn!(
+                task.id = id,
+                queue = &*queue.name,
+                server.id = &*shared.id,
+                suppressed,
+                "the task's lease was lost; its handler is cancelled"
+            );
+        }
+        shared.observe(|| Event::LeaseLost {
+            id: id.to_owned(),
+            queue: queue.name.to_string(),
+        });
+    }
+
+    /// What `HGETALL` of the server's key shows.
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let shared = &self.shared;
+        let queues = shared.queues.now();
+        let queues = queues
+            .iter()
+            .map(|q| format!("{}={}", q.queue.name, q.weight));
+        let running = shared.running.list();
+        let tasks = running.iter().take(TASKS_SHOWN).map(|run| {
+            let seconds = run.started.elapsed().as_secs();
+            format!(
+                "{} {} {} {seconds}s",
+                run.queue.name, run.leased.id, run.kind
+            )
+        });
+        let started_at = SystemTime::now() - shared.started.elapsed();
+        let started_at = started_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        vec![
+            (
+                "host",
+                gethostname::gethostname().to_string_lossy().into_owned(),
+            ),
+            ("pid", std::process::id().to_string()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("started_at", started_at.as_millis().to_string()),
+            ("phase", format!("{:?}", shared.phases.now()).to_lowercase()),
+            ("concurrency", shared.config.concurrency.to_string()),
+            ("queues", queues.collect::<Vec<_>>().join(" ")),
+            ("running", running.len().to_string()),
+            ("tasks", tasks.collect::<Vec<_>>().join("\n")),
+        ]
+    }
+
+    /// Cancels handlers when somebody asks for it. A message that is missed is found out by the next
+    /// heartbeat.
+    async fn hear_cancels(&self) {
+        let mut backoff = Backoff::new("control channel");
+        let channel = self.shared.keys.control(&self.shared.id);
+        loop {
+            match Subscription::open(&self.connections.endpoint, &channel).await {
+                Ok(mut messages) => {
+                    backoff.worked(&self.shared);
+                    while let Some(message) = messages.next().await {
+                        if let Some((number, id)) = message.split_once(' ') {
+                            let holder = LeaseHolder::parse(number, &self.shared.id);
+                            self.shared
+                                .running
+                                .cancel_leased(id, &holder, CancelReason::Requested);
+                        }
+                    }
+                    let ended = BrokerError::disconnected("the control channel's connection ended");
+                    backoff.wait(&self.shared, &ended).await;
+                }
+                Err(error) => backoff.wait(&self.shared, &error).await,
+            }
+        }
+    }
+
+    /// Says so when the handlers' runtime stands still.
+    async fn watch_runtime(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if let Some(blocked) = self.shared.vitals.runtime_blocked() {
+                if let Some(suppressed) = self.shared.log_limit.pass() {
+                    tracing::warn!(
+                        server.id = &*self.shared.id,
+                        ?blocked,
+                        suppressed,
+                        "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()"
+                    );
+                }
+                self.shared.observe(|| Event::RuntimeBlocked(blocked));
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Starting, steering and stopping a server: its phases, signals, handle, heartbeat and components.
+
+pub(crate) mod components;
+pub(crate) mod handle;
+pub(crate) mod heartbeat;
+pub(crate) mod phase;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod signals;

@@ -1,0 +1,123 @@
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+use crate::server::control::components::Components;
+use crate::server::control::phase::Phase;
+use crate::server::control::signals::Signals;
+use crate::server::setup::connections::Connections;
+use crate::server::shared::Shared;
+use crate::server::{Event, Report, ServerBuilder, ServerHandle};
+
+/// A worker: runs the handlers of a [`Router`](crate::Router) for the tasks of its queues.
+///
+/// ```no_run
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)] struct SendEmail { to: String }
+/// # impl windlass::Task for SendEmail { const KIND: &'static str = "email:send"; }
+/// use windlass::{Router, Server};
+///
+/// async fn send_email(task: SendEmail) -> Result<(), std::io::Error> {
+///     println!("to {}", task.to);
+///     Ok(())
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::builder()
+///     .redis("redis://127.0.0.1/")
+///     .queues([("critical", 6), ("default", 3)])
+///     .build(Router::new().task(send_email))
+///     .await?;
+/// let report = server.run().await?; // until SIGTERM or SIGINT
+/// println!("{} tasks completed", report.stats.completed);
+/// # Ok(()) }
+/// ```
+pub struct Server {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) events: mpsc::Receiver<Event>,
+}
+
+/// Why a server could not run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The heartbeat's thread could not be started.
+    #[error("the heartbeat's thread could not be started")]
+    Heartbeat(#[source] std::io::Error),
+    /// The thread for the function given to [`on_event`](ServerBuilder::on_event) could not be started.
+    #[error("the observer's thread could not be started")]
+    Observer(#[source] std::io::Error),
+    /// A part of the server panicked. What ran was handed back; start the process anew.
+    #[error("the {0} ended unasked, so the server was stopped: restart it, and report this")]
+    Died(&'static str),
+    /// The signal handlers could not be installed.
+    #[error("the signal handlers could not be installed")]
+    Signals(#[source] std::io::Error),
+}
+
+impl Server {
+    /// Settings for a server.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// To steer and watch it while it runs.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle {
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Runs until SIGTERM, SIGINT or [`ServerHandle::stop`]; SIGTSTP makes it quiet, and a second
+    /// SIGTERM or SIGINT hurries it.
+    ///
+    /// # Errors
+    /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis
+    /// that is away is no error: it is waited for.
+    pub async fn run(self) -> Result<Report, ServerError> {
+        let signals = Signals::install().map_err(ServerError::Signals)?;
+        let shared = self.shared.clone();
+        let work = self.run_until(std::future::pending());
+        tokio::pin!(work);
+        tokio::select! {
+            report = &mut work => report,
+            () = signals.obey(&shared) => work.await,
+        }
+    }
+
+    /// Runs until `stop` is ready or [`ServerHandle::stop`] is called; installs no signal handler.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
+        let mut parts = Components::start(self)?;
+        let shared = parts.shared.clone();
+        tracing::info!(
+            server.id = &*shared.id,
+            queues = ?shared.queues.now().iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),
+            concurrency = shared.config.concurrency,
+            "the server starts"
+        );
+        let died = tokio::select! {
+            () = stop => None,
+            () = shared.phases.reached(Phase::Stopping) => None,
+            component = parts.died() => Some(component),
+        };
+        let report = parts.stop().await;
+        match died {
+            None => Ok(report),
+            Some(component) => Err(ServerError::Died(component)),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("id", &self.shared.id)
+            .finish_non_exhaustive()
+    }
+}

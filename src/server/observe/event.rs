@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+/// Something that an operator may want to count or be told of; see
+/// [`ServerBuilder::on_event`](crate::server::ServerBuilder::on_event).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Event {
+    /// A try failed and will be repeated, unless somebody has cancelled the task meanwhile: then it ends
+    /// as they asked.
+    Retried {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
+        /// Until the next try.
+        delay: Duration,
+        /// What it failed with.
+        error: String,
+    },
+    /// A task was given up.
+    Archived {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
+        /// Why, as in the record's field `reason`.
+        reason: &'static str,
+        /// What it failed with last.
+        error: String,
+    },
+    /// The server lost the lease of a task that it was running.
+    LeaseLost {
+        /// The task's id.
+        id: String,
+        /// Its queue.
+        queue: String,
+    },
+    /// Redis refused to settle a task, because its lease is not this server's any more.
+    SettleRefused {
+        /// The task's id.
+        id: String,
+        /// Its queue.
+        queue: String,
+    },
+    /// A handler did not return when cancelled; it keeps its slot until it does.
+    HandlerLeaked {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// A record that cannot be read was set aside.
+    Malformed {
+        /// The task's id.
+        id: String,
+        /// Its queue.
+        queue: String,
+    },
+    /// A part of the server cannot reach Redis, or was refused by it.
+    ConnectionLost {
+        /// Which part.
+        component: &'static str,
+        /// What happened, and why.
+        error: String,
+    },
+    /// That part works again.
+    ConnectionRestored {
+        /// Which part.
+        component: &'static str,
+        /// How long it did not.
+        after: Duration,
+    },
+    /// The runtime that runs the handlers has not run for this long: some handler blocks it.
+    RuntimeBlocked(Duration),
+    /// A function of the user's panicked.
+    CallbackPanicked(
+        /// Which one.
+        &'static str,
+    ),
+}

@@ -1,0 +1,73 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! stats {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What a server has done since it started.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        #[derive(Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+        }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> Stats {
+                Stats { $($name: self.$name.read(),)* }
+            }
+        }
+    };
+}
+
+stats! {
+    /// Tasks claimed.
+    claimed,
+    /// Tasks completed, including those that a handler revoked.
+    completed,
+    /// Tries that failed and are repeated.
+    retried,
+    /// Tasks given up.
+    archived,
+    /// Tasks put off: snoozed, or of a kind that this server does not know.
+    deferred,
+    /// Tasks handed back at shutdown.
+    released,
+    /// Lost leases of other servers (or earlier ones) that this server took back.
+    recovered,
+    /// Leases that this server lost while it ran their tasks.
+    leases_lost,
+    /// Settles that Redis refused, because the lease was not this server's any more.
+    settles_refused,
+    /// Handlers that did not return when cancelled and still hold their slots.
+    leaked,
+    /// Completed and archived tasks removed at the end of their time.
+    swept,
+    /// Dead-letter hooks that ran to their end.
+    hooks_run,
+    /// Dead-letter hooks that were tried for too long, or whose task went.
+    hooks_dropped,
+    /// Panics in handlers and other functions of the user's.
+    panics,
+    /// Events of which the function given to `on_event` was not told, because it was too slow.
+    events_dropped,
+}
+
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: usize) {
+        self.0.fetch_add(n as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, n: usize) {
+        self.0.fetch_sub(n as u64, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

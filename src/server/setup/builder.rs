@@ -1,0 +1,395 @@
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::broker::{
+    BrokerError, Endpoint, Keys, Queue, RedisFinding, check_redis, register_hooks,
+};
+use crate::defaults::{self, FAR};
+use crate::router::{Router, RouterError};
+use crate::server::queues::{Queues, ServedQueue};
+use crate::server::setup::config::{Config, LostLeases, UnknownKind};
+use crate::server::setup::connections::Connections;
+use crate::server::shared::Shared;
+use crate::server::{Event, FailedAttempt, Server, default_retry_delay};
+use crate::task::{NameError, check_prefix, check_queue, generate_id};
+
+/// Why a server was not built. Each says what is wrong and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The router is incomplete.
+    #[error(transparent)]
+    Router(#[from] RouterError),
+    /// A queue's name or the prefix cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// There is nothing to serve.
+    #[error("the server has no queue: name at least one with queues()")]
+    NoQueue,
+    /// A queue is named twice.
+    #[error("queue {0:?} is named twice: name it once, with one weight")]
+    QueueTwice(String),
+    /// A weight of zero would starve a queue.
+    #[error("queue {0:?} has weight 0: give at least 1")]
+    ZeroWeight(String),
+    /// No handler could run.
+    #[error("concurrency is 0: give at least 1")]
+    ZeroConcurrency,
+    /// More handlers than can be counted.
+    #[error("concurrency {0} is too high: give at most {max}", max = Semaphore::MAX_PERMITS)]
+    Concurrency(usize),
+    /// Leases would end before they could be extended.
+    #[error("a lease of {0:?} is too short: give at least 1 s")]
+    ShortLease(Duration),
+    /// One missed heartbeat would lose leases.
+    #[error(
+        "a heartbeat of {heartbeat:?} is too slow for a lease of {lease:?}: give at most a third of it"
+    )]
+    SlowHeartbeat {
+        /// The heartbeat given.
+        heartbeat: Duration,
+        /// The lease given.
+        lease: Duration,
+    },
+    /// A time that no clock can hold.
+    #[error("{0} is longer than 100 years: give less")]
+    LongDuration(&'static str),
+    /// A time of zero would never let anything happen.
+    #[error("{0} is zero: give at least 1 ms")]
+    ZeroDuration(&'static str),
+    /// Redis cannot be reached, or refuses.
+    #[error(transparent)]
+    Broker(#[from] BrokerError),
+    /// Redis can be reached, but must not be used as it is.
+    #[error(transparent)]
+    Redis(RedisFinding),
+}
+
+/// Settings of a [`Server`]; everything is checked in [`build`](Self::build).
+#[must_use = "call build()"]
+pub struct ServerBuilder {
+    url: String,
+    prefix: String,
+    queues: Vec<(String, u32)>,
+    connect_timeout: Duration,
+    command_timeout: Duration,
+    heartbeat: Option<Duration>,
+    config: Config,
+}
+
+impl Default for ServerBuilder {
+    fn default() -> Self {
+        Self {
+            url: "redis://127.0.0.1/".to_owned(),
+            prefix: defaults::PREFIX.to_owned(),
+            queues: vec![(defaults::QUEUE.to_owned(), 1)],
+            connect_timeout: defaults::CONNECT_TIMEOUT,
+            command_timeout: defaults::COMMAND_TIMEOUT,
+            heartbeat: None,
+            config: Config {
+                strict: false,
+                concurrency: defaults::CONCURRENCY,
+                lease: defaults::LEASE,
+                heartbeat: defaults::HEARTBEAT,
+                clock_skew: defaults::CLOCK_SKEW,
+                scan: defaults::SCAN,
+                shutdown_grace: defaults::SHUTDOWN_GRACE,
+                cancel_grace: defaults::CANCEL_GRACE,
+                max_lost: defaults::MAX_LOST,
+                lost_leases: LostLeases::default(),
+                unknown_kind: UnknownKind::default(),
+                archive_tasks: defaults::ARCHIVE_TASKS,
+                archive_age: defaults::ARCHIVE_AGE,
+                sweep_interval: defaults::SWEEP,
+                retry_delay: Arc::new(|attempt| default_retry_delay(attempt.retried)),
+                is_failure: Arc::new(|_| true),
+                observer: None,
+            },
+        }
+    }
+}
+
+impl ServerBuilder {
+    /// Where Redis is: `redis://`, `unix://`, or `rediss://` with the feature `tls`.
+    /// Default: `redis://127.0.0.1/`.
+    pub fn redis(mut self, url: impl Into<String>) -> Self {
+        self.url = url.into();
+        self
+    }
+
+    /// The prefix of every key. Default: `windlass`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The queues to serve and their weights: while all have work, each gets its weight's share of
+    /// the slots. Default: `default` with weight 1.
+    pub fn queues(mut self, queues: impl IntoIterator<Item = (impl Into<String>, u32)>) -> Self {
+        self.queues = queues
+            .into_iter()
+            .map(|(name, weight)| (name.into(), weight))
+            .collect();
+        self
+    }
+
+    /// Serves the queues strictly in the order given: a later one only while the earlier ones are
+    /// empty. Default: by weight.
+    pub fn strict_order(mut self) -> Self {
+        self.config.strict = true;
+        self
+    }
+
+    /// How many handlers run at the same time. Default: 32.
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.config.concurrency = handlers;
+        self
+    }
+
+    /// How long a lease lasts without a heartbeat: how soon the tasks of a server that died run
+    /// elsewhere. At least 1 s. Default: 30 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.config.lease = lease;
+        self
+    }
+
+    /// How often leases are extended and the server's record is written; at most a third of the
+    /// lease. Default: a third of the lease.
+    pub fn heartbeat(mut self, interval: Duration) -> Self {
+        self.heartbeat = Some(interval);
+        self
+    }
+
+    /// How long past its expiry a lease must be before its task is taken back: covers a failover to
+    /// a Redis with another clock, and a late heartbeat. Default: 5 s.
+    pub fn clock_skew(mut self, skew: Duration) -> Self {
+        self.config.clock_skew = skew;
+        self
+    }
+
+    /// How often lost leases are looked for. Default: 2 s.
+    pub fn scan_interval(mut self, interval: Duration) -> Self {
+        self.config.scan = interval;
+        self
+    }
+
+    /// How many leases in a row a task may lose before it is archived. Default: 3.
+    pub fn max_lost_leases(mut self, leases: u32) -> Self {
+        self.config.max_lost = leases;
+        self
+    }
+
+    /// What a lost lease costs its task. Default: it counts as a failed try.
+    pub fn lost_leases(mut self, policy: LostLeases) -> Self {
+        self.config.lost_leases = policy;
+        self
+    }
+
+    /// How many archived tasks a queue keeps, and for how long. Default: 10,000 tasks and 90 days.
+    pub fn archive_limits(mut self, tasks: usize, age: Duration) -> Self {
+        self.config.archive_tasks = tasks;
+        self.config.archive_age = age;
+        self
+    }
+
+    /// How often completed tasks past their retention and what the archive has too much are removed.
+    /// Default: 10 s.
+    pub fn sweep_interval(mut self, interval: Duration) -> Self {
+        self.config.sweep_interval = interval;
+        self
+    }
+
+    /// How long a shutdown waits for handlers before it cancels them. Default: 20 s.
+    ///
+    /// After that come the [cancel grace](Self::cancel_grace), and at most 4 s in which Redis is told.
+    /// So a server ends within 29 s by default, also while Redis is away, unless a handler blocks the
+    /// runtime. What Redis could not be told is in the [`Report`](crate::server::Report), and runs again.
+    pub fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.config.shutdown_grace = grace;
+        self
+    }
+
+    /// How long a cancelled handler may go on before it is given up. Default: 5 s.
+    pub fn cancel_grace(mut self, grace: Duration) -> Self {
+        self.config.cancel_grace = grace;
+        self
+    }
+
+    /// How long opening a connection may take. Default: 5 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long Redis may take to answer. Default: 5 s.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.command_timeout = timeout;
+        self
+    }
+
+    /// What to do with tasks of a kind that the router lacks. Default: put them off.
+    pub fn unknown_kind(mut self, policy: UnknownKind) -> Self {
+        self.config.unknown_kind = policy;
+        self
+    }
+
+    /// How long a failed task waits before it is tried again, unless its handler said so itself.
+    /// Default: [`default_retry_delay`].
+    pub fn retry_delay(
+        mut self,
+        delay: impl Fn(&FailedAttempt<'_>) -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        self.config.retry_delay = Arc::new(delay);
+        self
+    }
+
+    /// Whether an error counts as a failure: one that does not is retried without spending a retry.
+    /// Default: every error does.
+    pub fn is_failure(
+        mut self,
+        is_failure: impl Fn(&(dyn StdError + Send + Sync + 'static)) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.config.is_failure = Arc::new(is_failure);
+        self
+    }
+
+    /// An observer of failures, lost leases, refused settles and connection changes. It is called on a
+    /// thread of its own, for one event after the other, so it may block, and it changes nothing. At
+    /// most 1,000 events wait for it; what comes on top is dropped, and counted in
+    /// [`Stats::events_dropped`](crate::server::Stats::events_dropped). A server that stops tells it of what
+    /// waits for at most a second.
+    pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.config.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Checks everything, connects, and looks at Redis: its version, its eviction policy, whether it
+    /// keeps data on disk, and whether the queues' keys are windlass'.
+    ///
+    /// # Errors
+    /// Whatever is wrong, by name. What is only dangerous is logged as a warning.
+    pub async fn build(mut self, router: Router) -> Result<Server, BuildError> {
+        let routes = router.build()?;
+        self.check()?;
+        let keys = Keys::new(&self.prefix);
+        let endpoint = Endpoint::new(&self.url, self.connect_timeout, self.command_timeout)?;
+        let connections = Connections::new(endpoint, self.config.lease)?;
+        let served: Vec<_> = self
+            .queues
+            .iter()
+            .map(|(name, weight)| ServedQueue {
+                queue: keys.queue(name),
+                weight: *weight,
+            })
+            .collect();
+        let queues: Vec<Queue> = served.iter().map(|served| served.queue.clone()).collect();
+        for finding in check_redis(&connections.claim, &queues).await? {
+            if finding.refuses() {
+                return Err(BuildError::Redis(finding));
+            }
+            tracing::warn!("{finding}");
+        }
+        for queue in queues.iter().filter(|_| routes.hooked_kinds().len() > 0) {
+            register_hooks(&connections.claim, queue, routes.hooked_kinds()).await?;
+        }
+        let slots = Arc::new(Semaphore::new(self.config.concurrency));
+        let (sender, events) = mpsc::channel(defaults::EVENTS);
+        Ok(Server {
+            events,
+            shared: Arc::new(Shared {
+                id: generate_id().into(),
+                started: Instant::now(),
+                config: self.config,
+                routes,
+                keys,
+                queues: Queues::new(served),
+                phases: Default::default(),
+                slots,
+                running: Default::default(),
+                due: Default::default(),
+                leaks: Default::default(),
+                hooks_owed: Default::default(),
+                counters: Default::default(),
+                events: sender,
+                vitals: Default::default(),
+                log_limit: Default::default(),
+                retry_log_limit: Default::default(),
+                archive_log_limit: Default::default(),
+            }),
+            connections: Arc::new(connections),
+        })
+    }
+
+    fn check(&mut self) -> Result<(), BuildError> {
+        check_prefix(&self.prefix)?;
+        if self.queues.is_empty() {
+            return Err(BuildError::NoQueue);
+        }
+        for (place, (name, weight)) in self.queues.iter().enumerate() {
+            check_queue(name)?;
+            if *weight == 0 {
+                return Err(BuildError::ZeroWeight(name.clone()));
+            }
+            if self.queues[..place]
+                .iter()
+                .any(|(earlier, _)| earlier == name)
+            {
+                return Err(BuildError::QueueTwice(name.clone()));
+            }
+        }
+        let config = &mut self.config;
+        match config.concurrency {
+            0 => return Err(BuildError::ZeroConcurrency),
+            n if n > Semaphore::MAX_PERMITS => return Err(BuildError::Concurrency(n)),
+            _ => {}
+        }
+        if config.lease < Duration::from_secs(1) {
+            return Err(BuildError::ShortLease(config.lease));
+        }
+        config.heartbeat = self.heartbeat.unwrap_or(config.lease / 3);
+        if config.heartbeat > config.lease / 3 {
+            return Err(BuildError::SlowHeartbeat {
+                heartbeat: config.heartbeat,
+                lease: config.lease,
+            });
+        }
+        let durations = [
+            ("heartbeat", config.heartbeat),
+            ("scan_interval", config.scan),
+            ("sweep_interval", config.sweep_interval),
+            ("connect_timeout", self.connect_timeout),
+            ("command_timeout", self.command_timeout),
+        ];
+        let zero = durations
+            .iter()
+            .find(|(_, d)| *d < Duration::from_millis(1));
+        if let Some((name, _)) = zero {
+            return Err(BuildError::ZeroDuration(name));
+        }
+        let maybe_zero = [
+            ("lease", config.lease),
+            ("clock_skew", config.clock_skew),
+            ("archive_limits", config.archive_age),
+            ("shutdown_grace", config.shutdown_grace),
+            ("cancel_grace", config.cancel_grace),
+        ];
+        let mut all = maybe_zero.iter().chain(&durations);
+        match all.find(|(_, d)| *d > FAR) {
+            Some((name, _)) => Err(BuildError::LongDuration(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerBuilder")
+            .field("prefix", &self.prefix)
+            .field("queues", &self.queues)
+            .finish_non_exhaustive()
+    }
+}

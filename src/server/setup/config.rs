@@ -1,0 +1,55 @@
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::server::{Event, FailedAttempt};
+
+pub(crate) type RetryDelayFn = Arc<dyn Fn(&FailedAttempt<'_>) -> Duration + Send + Sync>;
+pub(crate) type IsFailureFn =
+    Arc<dyn Fn(&(dyn StdError + Send + Sync + 'static)) -> bool + Send + Sync>;
+pub(crate) type ObserverFn = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// What a server does with a task whose kind it does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum UnknownKind {
+    /// Puts it off for 10 s ± half, without spending a retry, so that a server that knows it may
+    /// take it.
+    #[default]
+    Defer,
+    /// Archives it at once.
+    Archive,
+}
+
+/// What a lost lease costs its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LostLeases {
+    /// It counts as a failed try, because a task may be what kills its servers.
+    #[default]
+    CountAsFailure,
+    /// It spends no retry. The limit of lost leases in a row still holds.
+    Redeliver,
+}
+
+/// A server's settings, checked.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) strict: bool,
+    pub(crate) concurrency: usize,
+    pub(crate) lease: Duration,
+    pub(crate) heartbeat: Duration,
+    pub(crate) clock_skew: Duration,
+    pub(crate) scan: Duration,
+    pub(crate) shutdown_grace: Duration,
+    pub(crate) cancel_grace: Duration,
+    pub(crate) max_lost: u32,
+    pub(crate) lost_leases: LostLeases,
+    pub(crate) unknown_kind: UnknownKind,
+    pub(crate) archive_tasks: usize,
+    pub(crate) archive_age: Duration,
+    pub(crate) sweep_interval: Duration,
+    pub(crate) retry_delay: RetryDelayFn,
+    pub(crate) is_failure: IsFailureFn,
+    pub(crate) observer: Option<ObserverFn>,
+}

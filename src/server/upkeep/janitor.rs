@@ -1,0 +1,103 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rand::random_range;
+
+use crate::broker::{BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, sweep};
+use crate::server::backoff::Backoff;
+use crate::server::queue_errors::QueueErrors;
+use crate::server::setup::connections::Connections;
+use crate::server::shared::Shared;
+
+/// Keeps Redis tidy: completed tasks leave at the end of their retention, archives stay within their
+/// caps, and records that stand in no state are found. All in bounded steps.
+pub(crate) struct Janitor {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) connections: Arc<Connections>,
+}
+
+impl Janitor {
+    pub(crate) async fn run(self) {
+        let mut backoff = Backoff::new("janitor");
+        let mut scan = RecordScan::default();
+        loop {
+            match self.round(&mut scan).await {
+                Ok(()) => {
+                    backoff.worked(&self.shared);
+                    // The jitter keeps many servers from sweeping in step.
+                    let pause = self.shared.config.sweep_interval;
+                    tokio::time::sleep(pause.mul_f64(random_range(0.8..1.0))).await;
+                }
+                Err(error) => backoff.wait(&self.shared, &error).await,
+            }
+        }
+    }
+
+    async fn round(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+        let redis = self.connections.pool.lend().await?;
+        let mut errors = QueueErrors::default();
+        for served in self.shared.queues.now().iter() {
+            errors.note(self.sweep(&redis, &served.queue).await)?;
+        }
+        errors.note(self.find_strays(&redis, scan).await)?;
+        errors.end()
+    }
+
+    async fn sweep(&self, redis: &Lent, queue: &Queue) -> Result<(), BrokerError> {
+        let config = &self.shared.config;
+        let (mut completed, mut archived, mut dropped) = (0, 0, 0);
+        let mut request = SweepRequest {
+            archive_tasks: config.archive_tasks,
+            archive_age: config.archive_age,
+            pass_over: 0,
+        };
+        loop {
+            let swept = sweep(redis, queue, request).await?;
+            completed += swept.completed;
+            archived += swept.archived;
+            dropped += swept.hooks_dropped;
+            request.pass_over += swept.spared;
+            if !swept.more {
+                break;
+            }
+        }
+        self.shared.counters.swept.add(completed + archived);
+        self.shared.counters.hooks_dropped.add(dropped);
+        if archived > 0 || dropped > 0 {
+            tracing::info!(
+                queue = &*queue.name,
+                completed,
+                archived,
+                hooks_dropped = dropped,
+                "swept what is past its time"
+            );
+        }
+        Ok(())
+    }
+
+    /// One step of a slow scan over all records of this server's queues.
+    async fn find_strays(&self, redis: &Lent, scan: &mut RecordScan) -> Result<(), BrokerError> {
+        let queues = self.shared.queues.now();
+        let lease = self.shared.config.lease;
+        let ids = scan.step(redis, &self.shared.keys).await?;
+        let mut by_queue: HashMap<&Queue, Vec<String>> = HashMap::new();
+        for (queue, id) in ids {
+            if let Some(served) = queues.iter().find(|served| *served.queue.name == *queue) {
+                by_queue.entry(&served.queue).or_default().push(id);
+            }
+        }
+        for (queue, ids) in by_queue {
+            for ids in ids.chunks(crate::defaults::SCRIPT_TASKS) {
+                let strays = adopt(redis, queue, lease, ids).await?;
+                if strays > 0 {
+                    tracing::error!(
+                        queue = &*queue.name,
+                        strays,
+                        "found tasks that stood in no state; they are treated as lost leases"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! What keeps the queues in order whoever made the mess: due tasks, lost leases, deadlines, dead
+//! letters, sweeping. Each part runs by itself, and may race the same part of other servers.
+
+pub(crate) mod due_times;
+pub(crate) mod forwarder;
+pub(crate) mod hooks;
+pub(crate) mod hooks_owed;
+pub(crate) mod janitor;
+pub(crate) mod recoverer;
