@@ -88,7 +88,9 @@ fn find(name: &str) -> Result<(), String> {
     for module in modules {
         let parent = std::fs::read_to_string(root().join(&file)).unwrap_or_default();
         let declared = parent.lines().any(|line| {
-            let line = line.trim_start_matches("pub ");
+            let line = line
+                .trim_start_matches("pub ")
+                .trim_start_matches("pub(crate) ");
             line == format!("mod {module};")
         });
         if !declared {
