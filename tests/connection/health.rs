@@ -14,7 +14,7 @@ async fn a_claimer_that_hears_nothing_from_redis_is_a_problem() {
     let redis = RedisServer::start(&[]);
     let stage = Stage::on(&redis, "unheard").await;
     let router = Router::new().raw("kind", async |_: RawTask| Ok::<_, String>(()));
-    let server = stage.serve(stage.server(), router).await;
+    let server = stage.serve_with(stage.server(), router).await;
     let health = || server.handle.health();
     let well = async || health().is_healthy().then_some(()).ok_or(health());
     eventually("it is well", LIMIT, well).await;
@@ -45,7 +45,9 @@ async fn a_server_whose_slots_are_all_taken_is_well() {
             go_on.map(drop).map_err(|error| error.to_string())
         }
     });
-    let server = stage.serve(stage.server().concurrency(1), router).await;
+    let server = stage
+        .serve_with(stage.server().concurrency(1), router)
+        .await;
     let client = stage.client().await;
     client.enqueue(RawTask::new("kind", "x")).await.unwrap();
     starts.next().await;

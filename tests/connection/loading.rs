@@ -45,7 +45,9 @@ async fn all_slots_work_again_when_redis_has_loaded() {
     let client = stage.client().await;
     let tasks = (0..KEYS).map(|_| NewTask::from(RawTask::new("kind", "x")).queue("ballast"));
     assert!(client.enqueue_many(tasks).await.iter().all(Result::is_ok));
-    let server = stage.serve(stage.server().concurrency(4), router).await;
+    let server = stage
+        .serve_with(stage.server().concurrency(4), router)
+        .await;
     for _ in 0..4 {
         client.enqueue(RawTask::new("kind", "x")).await.unwrap();
     }

@@ -147,7 +147,7 @@ async fn tasks_that_run_keep_their_leases_when_all_connections_are_cut() {
         }
     });
     let settings = stage.server().queues([("a", 1), ("b", 1)]);
-    let server = stage.serve(settings.lease(10 * LIMIT), router).await;
+    let server = stage.serve_with(settings.lease(10 * LIMIT), router).await;
     // Ids name a task within its queue only.
     for (queue, id) in [("a", "0"), ("a", "1"), ("b", "0"), ("b", "1")] {
         client.enqueue(task(id)).queue(queue).await.unwrap();
@@ -185,7 +185,7 @@ async fn what_redis_refuses_to_settle_is_left_to_its_lease_when_all_connections_
         async move { said.map_err(|error| error.to_string()) }
     });
     let settings = stage.server().lease(10 * LIMIT);
-    let server = stage.serve(settings, router).await;
+    let server = stage.serve_with(settings, router).await;
     let mut acl = redis::cmd("ACL");
     acl.arg(&["SETUSER", "default", "-del"]);
     let _: () = acl.query_async(&mut stage.redis()).await.unwrap();
@@ -246,7 +246,7 @@ async fn a_settle_without_a_reply_is_done_and_counted_once() {
         let router = Router::new().raw("kind", end_as_asked);
         // No heartbeat meanwhile: a renewal also names task and holder.
         let settings = stage.server().heartbeat(Duration::from_secs(10));
-        let server = stage.serve(settings, router).await;
+        let server = stage.serve_with(settings, router).await;
         let holder = format!("@{}\r\n", server.handle.id());
         proxy.drop_replies_once(calls(&[&format!("\r\n{id}\r\n"), &holder]));
         stage.client().await.enqueue(task(id)).await.unwrap();

@@ -2,11 +2,7 @@
 
 #[path = "../support/mod.rs"]
 mod support;
-
-#[path = "../lifecycle/fixture.rs"]
-mod fixture;
-#[path = "../lifecycle/seen.rs"]
-mod seen;
+use support::{self as fixture, seen};
 
 mod denied;
 mod health;

@@ -111,8 +111,8 @@ async fn servers_drain_a_full_redis_and_can_be_seen() {
             })
     };
     // Both start while Redis is full; the second knows nothing of what the first did.
-    let one = stage.serve(stage.server(), router()).await;
-    let two = stage.serve(stage.server(), router()).await;
+    let one = stage.serve_with(stage.server(), router()).await;
+    let two = stage.serve_with(stage.server(), router()).await;
     eventually("all that can end has ended", LIMIT, async || {
         let [pending, active, scheduled, retry, archived, _] = stage.counts().await;
         let counts = [pending, active, scheduled, retry, archived];

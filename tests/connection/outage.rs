@@ -48,7 +48,7 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
         }
     });
     let settings = stage.server().queues([("default", 1), ("other", 1)]);
-    let server = stage.serve(settings, router).await;
+    let server = stage.serve_with(settings, router).await;
     let client = stage.client().await;
     for i in 0..RUNNING {
         let payload = if i % 2 == 0 { "works" } else { "fails" };

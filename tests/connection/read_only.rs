@@ -42,7 +42,7 @@ async fn settles_afterwards(name: &str, begin: &[&str], end: &[&str]) {
             }
         }
     });
-    let server = stage.serve(stage.server(), router).await;
+    let server = stage.serve_with(stage.server(), router).await;
     let client = stage.client().await;
     let ids = ["gone", "archived", "retry", "scheduled"];
     for id in ids {

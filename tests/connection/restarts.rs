@@ -31,7 +31,7 @@ async fn the_backlog_drains_after_every_restart() {
     let settings = stage.server().lease(Duration::from_secs(1)).concurrency(4);
     let settings = settings.clock_skew(Duration::from_millis(100));
     let server = stage
-        .serve(settings.scan_interval(Duration::from_millis(200)), router)
+        .serve_with(settings.scan_interval(Duration::from_millis(200)), router)
         .await;
     let client = stage.client().await;
     let mut ran: HashMap<String, usize> = HashMap::new();

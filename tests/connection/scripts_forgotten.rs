@@ -29,7 +29,7 @@ async fn nobody_notices_that_scripts_are_forgotten() {
             _ => Ok(()),
         }
     });
-    let server = stage.serve(stage.server(), router).await;
+    let server = stage.serve_with(stage.server(), router).await;
     let client = stage.client().await;
 
     let mut connection = stage.redis();

@@ -32,7 +32,7 @@ async fn a_progress_that_is_not_polled_while_it_connects_holds_up_no_settlement(
             }
         })
         .raw("quick", async |_: RawTask| Ok::<_, String>(()));
-    let server = stage.serve(stage.server(), router).await;
+    let server = stage.serve_with(stage.server(), router).await;
     let keeps = RawTask::new("keeps", "");
     client.enqueue(keeps).await.unwrap();
     assert_eq!(runs.next().await, "connected");

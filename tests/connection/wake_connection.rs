@@ -27,7 +27,7 @@ async fn slowest_pickup(name: &str, times: usize, fail: impl AsyncFn(&Proxy, u64
         let said = says.send(Instant::now());
         async move { said.map_err(|error| error.to_string()) }
     });
-    let server = stage.serve(stage.server(), router).await;
+    let server = stage.serve_with(stage.server(), router).await;
     let mut slowest = Duration::ZERO;
     let mut failed = 0;
     for _ in 0..times {
@@ -89,7 +89,7 @@ async fn a_wait_on_a_new_connection_gets_its_task_at_once() {
             let said = says.send(Instant::now());
             async move { said.map_err(|error| error.to_string()) }
         });
-        let server = stage.serve(stage.server(), router).await;
+        let server = stage.serve_with(stage.server(), router).await;
         for connection in ["first", "second"] {
             lost = eventually("the server waits, with a claim behind", LIMIT, async || {
                 let open = proxy.open().into_iter();

@@ -17,6 +17,9 @@
 //! - [`redis`]: real Redis servers of our own, to be killed, frozen, restarted.
 //! - [`prefix`]: a key prefix for each test, so that tests run in parallel.
 //! - [`stage`]: a test's keys, clients and servers, and looks at tasks.
+//! - [`puppet`]: a handler that does what the test says, when the test says it.
+//! - [`seen`]: what handlers tell the test.
+//! - [`redis_side`]: what Redis says of what it was asked to do.
 //! - [`wait`]: wait on a condition, with a limit, instead of sleeping.
 //! - [`proxy`]: a network between a client and Redis that fails on demand.
 //! - [`child`]: a test's other half in a process of its own, to be killed.
@@ -31,14 +34,20 @@ pub mod child;
 pub mod prefix;
 mod process;
 pub mod proxy;
+pub mod puppet;
 // Not public, so that `use support::*` does not hide the crate of that name.
 mod redis;
+pub mod redis_side;
+pub mod seen;
 pub mod signal;
 pub mod stage;
 pub mod wait;
 
 pub use self::prefix::unique_prefix;
 pub use self::proxy::{Mode, Proxy};
+pub use self::puppet::{Call, Calls, puppet, puppet_for};
 pub use self::redis::RedisServer;
-pub use self::stage::{LIMIT, Running, STATES, Stage};
+pub use self::redis_side::{Monitor, Watch, calls_of};
+pub use self::seen::{Seen, seen};
+pub use self::stage::{HOUR, LIMIT, Running, STATES, Stage, ms, task, write_tasks};
 pub use self::wait::{eventually, within};

@@ -1,0 +1,3 @@
+//! An operator who looks at a task and moves it.
+
+mod each_state;

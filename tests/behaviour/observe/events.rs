@@ -1,0 +1,61 @@
+//! What the observer of a server is told of failed tasks.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windlass::{Event, RawTask, Router};
+
+use crate::fixture::Stage;
+
+#[tokio::test]
+async fn each_failure_is_told_once() {
+    let stage = Stage::new("told").await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notes = told.clone();
+    let settings = stage.server().retry_delay(|_| Duration::from_millis(2));
+    let settings = settings.on_event(move |event| {
+        let note = match event {
+            Event::Retried {
+                id,
+                kind,
+                queue,
+                delay,
+                error,
+            } => {
+                format!("retried {id} {kind} {queue} {delay:?}: {error}")
+            }
+            Event::Archived {
+                id,
+                kind,
+                queue,
+                reason,
+                error,
+            } => {
+                format!("archived {id} {kind} {queue} {reason}: {error}")
+            }
+            other => format!("{other:?}"),
+        };
+        notes.lock().unwrap().push(note);
+    });
+    let router = Router::new()
+        .raw("fails", |_: RawTask| async { Err::<(), _>("oh") })
+        .raw("works", |_: RawTask| async { Ok::<_, String>(()) });
+    let server = stage.serve_with(settings, router).await;
+    let client = stage.client().await;
+    client
+        .enqueue(RawTask::new("works", "x"))
+        .id("b")
+        .await
+        .unwrap();
+    let enqueue = client.enqueue(RawTask::new("fails", "x")).id("a");
+    enqueue.max_retry(2).await.unwrap();
+    stage.wait_for_state("a", "archived").await;
+    stage.wait_for_state("b", "gone").await;
+    server.stop().await;
+    let expected = [
+        "retried a fails default 2ms: oh",
+        "retried a fails default 2ms: oh",
+        "archived a fails default retries_exhausted: oh",
+    ];
+    assert_eq!(*told.lock().unwrap(), expected);
+}

@@ -1,0 +1,6 @@
+//! What is counted and told.
+
+mod counters;
+mod events;
+mod full_counters;
+mod observer;

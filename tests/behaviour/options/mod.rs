@@ -1,0 +1,5 @@
+//! What a task carries: its type's defaults, spans, headers.
+
+mod defaults;
+mod durations;
+mod headers;

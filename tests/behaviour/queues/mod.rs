@@ -1,0 +1,7 @@
+//! Several queues: which are served, in what order, and by how much.
+
+mod added_and_removed;
+mod names;
+mod order;
+mod paused;
+mod shares;

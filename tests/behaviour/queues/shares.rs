@@ -1,0 +1,69 @@
+//! How a server divides its slots among its queues.
+
+use windlass::{RawTask, Router, TaskContext};
+
+use crate::fixture::Stage;
+use crate::seen::{Seen, seen};
+
+const EACH: usize = 600;
+
+/// A stage with this many tasks in each of two queues, a router that says where they come from, and
+/// what it says.
+async fn two_full_queues(name: &str) -> (Stage, Router, Seen<String>) {
+    let stage = Stage::new(name).await;
+    let client = stage.client().await;
+    for queue in ["a", "b"] {
+        let tasks = (0..EACH).map(|_| RawTask::new("kind", "x"));
+        let tasks = tasks.map(|task| windlass::NewTask::from(task).queue(queue));
+        assert!(client.enqueue_many(tasks).await.iter().all(Result::is_ok));
+    }
+    let (says, queues) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.queue().to_owned());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    (stage, router, queues)
+}
+
+#[tokio::test]
+async fn queues_with_work_share_by_weight() {
+    for concurrency in [1, 8] {
+        let (stage, router, mut queues) = two_full_queues("weights").await;
+        let settings = stage.server().concurrency(concurrency);
+        let server = stage
+            .serve_with(settings.queues([("a", 3), ("b", 1)]), router)
+            .await;
+        let first = queues.take(400).await;
+        let of_a = first.iter().filter(|queue| *queue == "a").count();
+        println!("concurrency {concurrency}: {of_a} of 400 by a weight of 3 to 1");
+        // 300 expected; drawn one by one, 35 are four standard deviations.
+        assert!((265..=335).contains(&of_a), "{of_a}");
+        queues.take(2 * EACH - 400).await;
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn in_strict_order_a_later_queue_waits_for_the_earlier_ones() {
+    let (stage, router, mut queues) = two_full_queues("strict").await;
+    let settings = stage.server().concurrency(4).strict_order();
+    let server = stage
+        .serve_with(settings.queues([("b", 1), ("a", 9)]), router)
+        .await;
+    let queues = queues.take(2 * EACH).await;
+    let last_b = queues.iter().rposition(|queue| queue == "b").unwrap();
+    let first_a = queues.iter().position(|queue| queue == "a").unwrap();
+    // The last claim of one queue goes on to the other.
+    assert!(first_a + 4 > last_b, "{first_a} {last_b}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_empty_queue_leaves_its_share_to_the_others() {
+    let (stage, router, mut queues) = two_full_queues("idle-share").await;
+    let settings = stage.server().concurrency(8);
+    let settings = settings.queues([("empty", 1_000), ("a", 1), ("b", 1)]);
+    let server = stage.serve_with(settings, router).await;
+    queues.take(2 * EACH).await;
+    server.stop().await;
+}

@@ -1,0 +1,9 @@
+//! What a server does with a task of its own.
+
+mod idle;
+mod leases;
+mod panics;
+mod time_limits;
+mod unknown_kind;
+mod verdicts;
+mod wake;

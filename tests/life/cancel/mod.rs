@@ -1,7 +1,0 @@
-//! Tasks that are ended from outside.
-
-mod answers;
-mod channel;
-mod dead_server;
-mod verdicts;
-mod waiting;

@@ -1,0 +1,13 @@
+//! Many at once, and none at all: what moves thousands of tasks, kills servers over and over, or
+//! measures.
+
+#[path = "../support/mod.rs"]
+mod support;
+use support::{self as fixture, puppet, redis_side};
+
+mod due;
+mod expired_leases;
+mod full_archive;
+mod hook_storm;
+mod idle;
+mod lateness;
