@@ -52,6 +52,7 @@ mod inspector;
 mod router;
 mod server;
 mod task;
+mod user_code;
 
 pub use broker::{BrokerError, ConnectProblem, RedisFinding, UrlProblem};
 pub use client::{
@@ -60,7 +61,7 @@ pub use client::{
 };
 pub use inspector::{CancelMode, InspectError, Inspector, Operated, TaskInfo};
 pub use router::{
-    Arguments, CancelReason, DeadLetter, Failure, FailureCause, FromContext, Handler,
+    CancelReason, DeadLetter, Extractors, Failure, FailureCause, FromContext, Handler,
     HandlerFuture, HandlerResult, MissingState, Next, Outcome, ProgressError, Router, RouterError,
     State, StateType, TaskContext, TaskError, TaskResultExt, Verdict,
 };

@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! What the tests of the router's rooms share.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

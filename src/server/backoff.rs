@@ -4,9 +4,9 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 use crate::broker::BrokerError;
 use crate::defaults::RECONNECT_CAP;
-use crate::router::error_text;
 use crate::server::Event;
 use crate::server::shared::Shared;
+use crate::user_code::{chain, error_text};
 
 /// How a component waits while Redis fails it: longer each time, up to a cap, with jitter; it says so,
 /// and that it works again, at most once a second.
@@ -39,7 +39,7 @@ impl Backoff {
             self.failing_since = Some(Instant::now());
             shared.observe(|| Event::ConnectionLost {
                 component: self.component,
-                error: error_text(error),
+                error: error_text(chain(error)),
             });
         }
         if let Some(suppressed) = shared.log_limit.pass() {

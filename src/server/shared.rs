@@ -5,7 +5,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::Keys;
-use crate::router::{Panicked, Routes, catch};
+use crate::router::Routes;
 use crate::server::Event;
 use crate::server::control::phase::{Phase, Phases};
 use crate::server::observe::health::Vitals;
@@ -17,6 +17,7 @@ use crate::server::run::running::Running;
 use crate::server::setup::config::Config;
 use crate::server::upkeep::due_times::DueTimes;
 use crate::server::upkeep::hooks_owed::HooksOwed;
+use crate::user_code::{Panicked, catch};
 
 /// What the components of one server share. No component holds another; they meet here.
 pub(crate) struct Shared {

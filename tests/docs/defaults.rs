@@ -149,7 +149,7 @@ fn doc_comments_name_the_defaults_of_the_code() {
         ),
         ("client/builder::max_payload", bytes(is::MAX_PAYLOAD)),
         ("client/builder::prefix", is::PREFIX.shown()),
-        ("router/extract::needs", "none".into()),
+        ("handlers/extract::required_states", "none".into()),
         ("setup/builder::archive_limits", archive),
         ("setup/builder::cancel_grace", is::CANCEL_GRACE.shown()),
         ("setup/builder::clock_skew", is::CLOCK_SKEW.shown()),
@@ -170,6 +170,7 @@ fn doc_comments_name_the_defaults_of_the_code() {
             "it counts as a failed try".into(),
         ),
         ("setup/builder::max_lost_leases", is::MAX_LOST.shown()),
+        ("setup/builder::panic_places", "yes".into()),
         ("setup/builder::prefix", is::PREFIX.shown()),
         (
             "setup/builder::queues",

@@ -16,6 +16,7 @@ use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 use crate::server::{Event, FailedAttempt, Server, default_retry_delay};
 use crate::task::{NameError, check_prefix, check_queue, generate_id};
+use crate::user_code::install_panic_hook;
 
 /// Why a server was not built. Each says what is wrong and what to do.
 #[derive(Debug, Error)]
@@ -78,6 +79,7 @@ pub struct ServerBuilder {
     connect_timeout: Duration,
     command_timeout: Duration,
     heartbeat: Option<Duration>,
+    panic_places: bool,
     config: Config,
 }
 
@@ -90,6 +92,7 @@ impl Default for ServerBuilder {
             connect_timeout: defaults::CONNECT_TIMEOUT,
             command_timeout: defaults::COMMAND_TIMEOUT,
             heartbeat: None,
+            panic_places: true,
             config: Config {
                 strict: false,
                 concurrency: defaults::CONCURRENCY,
@@ -267,6 +270,18 @@ impl ServerBuilder {
         self
     }
 
+    /// Whether the error of a task that panicked says where: `panicked at src/mail.rs:17:5: …`.
+    /// Default: yes.
+    ///
+    /// Only the process's panic hook learns the place. So the first server that is built adds to that
+    /// hook, once for the process; the hook that was there before is called as before. With `false`
+    /// the hook is left alone, and errors have the panic's message alone. With `RUST_BACKTRACE` set,
+    /// the stack at the panic is logged, too.
+    pub fn panic_places(mut self, shown: bool) -> Self {
+        self.panic_places = shown;
+        self
+    }
+
     /// Checks everything, connects, and looks at Redis: its version, its eviction policy, whether it
     /// keeps data on disk, and whether the queues' keys are windlass'.
     ///
@@ -295,6 +310,9 @@ impl ServerBuilder {
         }
         for queue in queues.iter().filter(|_| routes.hooked_kinds().len() > 0) {
             register_hooks(&connections.claim, queue, routes.hooked_kinds()).await?;
+        }
+        if self.panic_places {
+            install_panic_hook();
         }
         let slots = Arc::new(Semaphore::new(self.config.concurrency));
         let (sender, events) = mpsc::channel(defaults::EVENTS);

@@ -11,7 +11,7 @@ use windlass::{
 };
 
 use crate::fixture::{LIMIT, Stage};
-use crate::support::eventually;
+use crate::support::{child, eventually};
 
 const MESSAGE: &str = "on purpose";
 
@@ -79,6 +79,37 @@ async fn a_panic_in_a_handler_is_its_error() {
         assert_panicked_here(&text);
         assert_eq!(report.stats.panics, 1);
     }
+}
+
+#[tokio::test]
+#[ignore = "runs in a child process of other tests"]
+async fn without_places() {
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    if !child::end_with_parent() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|_| {
+        SEEN.fetch_add(1, Ordering::Relaxed);
+    }));
+    let router = || Router::new().raw("bad", |_: RawTask| async { on_purpose() });
+    let hidden = |settings: ServerBuilder| settings.panic_places(false);
+    let (text, _) = run("hidden", hidden, router()).await;
+    assert_eq!(text, format!("panicked: {MESSAGE}"));
+    // The first server that may set the hook does, and the program's is called all the same.
+    let (text, _) = run("shown", plain, router()).await;
+    assert_panicked_here(&text);
+    assert_eq!(SEEN.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn the_panic_hook_is_the_programs_unless_a_server_may_show_places() {
+    let mut child = child::spawn("run::panics::without_places", &[]);
+    let status = child.wait_exit(LIMIT).await;
+    assert!(status.success(), "{status}");
+}
+
+fn on_purpose() -> Result<(), String> {
+    panic!("{MESSAGE}")
 }
 
 async fn fails(_: RawTask) -> Result<(), String> {

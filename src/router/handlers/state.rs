@@ -1,15 +1,16 @@
-use std::any::{Any, TypeId, type_name};
-use std::fmt;
+use std::any::type_name;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::{FromContext, TaskContext};
+use super::context::TaskContext;
+use super::extract::FromContext;
+use super::states::{StateType, States};
 
-/// A value that the router was given with [`Router::state`](super::Router::state), found by type.
+/// A value that the router was given with [`Router::state`](crate::Router::state), found by type.
 ///
-/// Each attempt gets a clone, so put what is dear to clone into an [`Arc`]. A router that lacks a
+/// Each attempt gets a clone, so put what is costly to clone into an
+/// [`Arc`](std::sync::Arc). A router that lacks a
 /// state which a handler asks for is refused when the server is built; a handler that can do
 /// without takes `Option<State<S>>`.
 ///
@@ -56,7 +57,7 @@ impl<S: Clone + Send + Sync + 'static> FromContext for State<S> {
         })
     }
 
-    fn needs() -> Vec<StateType> {
+    fn required_states() -> Vec<StateType> {
         vec![StateType::of::<S>()]
     }
 }
@@ -79,55 +80,4 @@ impl<S: Clone + Send + Sync + 'static> FromContext for Option<State<S>> {
 pub struct MissingState {
     /// The type that was asked for.
     pub state: &'static str,
-}
-
-/// The type of a state that an extractor needs: see [`FromContext::needs`].
-#[derive(Debug, Clone, Copy)]
-pub struct StateType {
-    id: TypeId,
-    name: &'static str,
-}
-
-impl StateType {
-    /// That of `State<S>`.
-    pub fn of<S: 'static>() -> Self {
-        Self {
-            id: TypeId::of::<S>(),
-            name: type_name::<S>(),
-        }
-    }
-
-    /// The type's name, as in the source.
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-}
-
-/// The states of a router. They are few, so looking at one after the other beats hashing.
-#[derive(Clone, Default)]
-pub(super) struct States(Vec<(StateType, Arc<dyn Any + Send + Sync>)>);
-
-impl States {
-    /// Adds a state in the place of an earlier one of its type.
-    pub(super) fn insert<S: Send + Sync + 'static>(&mut self, state: S) {
-        let this = StateType::of::<S>();
-        self.0.retain(|(other, _)| other.id != this.id);
-        self.0.push((this, Arc::new(state)));
-    }
-
-    pub(super) fn has(&self, state: StateType) -> bool {
-        self.0.iter().any(|(other, _)| other.id == state.id)
-    }
-
-    fn get<S: 'static>(&self) -> Option<&S> {
-        self.0.iter().find_map(|(_, state)| state.downcast_ref())
-    }
-}
-
-impl fmt::Debug for States {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(state, _)| state.name))
-            .finish()
-    }
 }

@@ -1,7 +1,9 @@
 use std::time::Instant;
 
-use super::{Cancellation, Delivery, Outcome, Router, TaskContext};
+use super::router::Router;
 use crate::defaults;
+use crate::router::handlers::{Cancellation, Delivery, TaskContext};
+use crate::router::outcomes::Outcome;
 use crate::task::{NewTask, TaskOptions, Timeout, generate_id};
 
 impl Router {

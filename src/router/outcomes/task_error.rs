@@ -105,7 +105,7 @@ impl fmt::Debug for TaskError {
 ///     amount.parse::<i64>().or_skip_retry()
 /// }
 /// ```
-pub trait TaskResultExt<T> {
+pub trait TaskResultExt<T>: Sealed {
     /// On an error, the task is archived: see [`TaskError::skip_retry`].
     fn or_skip_retry(self) -> Result<T, TaskError>;
 
@@ -115,6 +115,11 @@ pub trait TaskResultExt<T> {
     /// On an error, the task is dropped: see [`TaskError::revoke`].
     fn or_revoke(self) -> Result<T, TaskError>;
 }
+
+/// Keeps [`TaskResultExt`] from being implemented outside of windlass, so that it can grow.
+pub trait Sealed {}
+
+impl<T, E> Sealed for Result<T, E> {}
 
 impl<T, E: Into<BoxError>> TaskResultExt<T> for Result<T, E> {
     fn or_skip_retry(self) -> Result<T, TaskError> {

@@ -20,7 +20,7 @@ impl Outcome {
     }
 
     /// A failure with this error, and the verdict that it carries (see
-    /// [`TaskError`](super::TaskError)).
+    /// [`TaskError`](crate::TaskError)).
     pub fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error: BoxError = error.into();
         Self::Failed(Failure::from_error(error))

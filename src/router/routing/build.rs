@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::error::RouterError;
 use super::route::Route;
+use super::router::Router;
 use super::routes::{Inner, Routes};
-use super::state::States;
-use super::{Router, RouterError};
+use crate::router::handlers::States;
 use crate::task::check_kind;
 
 impl Router {
@@ -36,7 +37,7 @@ impl Router {
             routes,
             fallback,
             states: Arc::new(self.states),
-            middleware: self.middleware,
+            middleware: self.middleware.into(),
             hooks: self.hooks,
         }))
     }
@@ -47,7 +48,11 @@ fn check_states(
     route: &Route,
     handler: impl FnOnce() -> String,
 ) -> Result<(), RouterError> {
-    match route.needs.iter().find(|need| !states.has(**need)) {
+    match route
+        .required_states
+        .iter()
+        .find(|state| !states.has(**state))
+    {
         None => Ok(()),
         Some(missing) => Err(RouterError::MissingState {
             handler: handler(),

@@ -2,12 +2,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-
+use super::dead_letter::DeadLetterHook;
 use super::middleware::{Middleware, Next};
 use super::route::Route;
-use super::state::States;
-use super::{DeadLetterHook, Failure, Outcome, TaskContext};
+use crate::router::handlers::{States, TaskContext};
+use crate::router::outcomes::Outcome;
 
 /// A router that has been checked: what a server runs tasks with. Cheap to clone.
 #[derive(Clone)]
@@ -17,7 +16,7 @@ pub(super) struct Inner {
     pub(super) routes: HashMap<String, Route>,
     pub(super) fallback: Option<Route>,
     pub(super) states: Arc<States>,
-    pub(super) middleware: Vec<Arc<Middleware>>,
+    pub(super) middleware: Arc<[Arc<Middleware>]>,
     pub(super) hooks: HashMap<String, Arc<DeadLetterHook>>,
 }
 
@@ -44,23 +43,8 @@ impl Routes {
         payload: Vec<u8>,
     ) -> impl Future<Output = Outcome> + Send + use<> {
         context.attach(&self.0.states);
-        Next::new(self.clone(), payload).run(context)
-    }
-
-    pub(super) fn middleware(&self, position: usize) -> Option<&Arc<Middleware>> {
-        self.0.middleware.get(position)
-    }
-
-    /// Calls the handler, up to its first `await`. May panic.
-    pub(super) fn call(
-        &self,
-        context: TaskContext,
-        payload: Vec<u8>,
-    ) -> Result<BoxFuture<'static, Outcome>, Failure> {
-        match self.route(context.kind()) {
-            Some(route) => (route.run)(context, payload),
-            None => Err(Failure::unknown_kind(context.kind())),
-        }
+        let handler = self.route(context.kind()).map(|route| route.run.clone());
+        Next::new(self.0.middleware.clone(), handler, payload).run(context)
     }
 
     /// The dead-letter hook of a kind.

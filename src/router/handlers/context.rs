@@ -3,9 +3,11 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::cut::cut;
-use super::state::States;
-use super::{CancelReason, Cancellation, ProgressError, Slot};
+use super::cancellation::Cancellation;
+use super::slot::{ProgressError, Slot};
+use super::states::States;
+use crate::router::outcomes::CancelReason;
+use crate::user_code::truncate;
 
 /// The longest note of a progress, in bytes.
 const MAX_NOTE: usize = 1024;
@@ -22,8 +24,8 @@ pub(crate) struct Delivery {
     pub deadline: Option<Instant>,
     pub cancellation: Cancellation,
     pub headers: Vec<(String, String)>,
-    /// Held by the thread of a blocking handler for as long as it runs, so that the server sees
-    /// that a handler which it has given up still takes up its place. `None`: no server runs it.
+    /// Held by the thread of a blocking handler for as long as it runs, so that a handler which the
+    /// server has given up still takes up its slot. `None`: no server runs it.
     pub slot: Option<Weak<dyn Slot>>,
 }
 
@@ -170,8 +172,8 @@ impl TaskContext {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Notes how far the handler has come, for whoever looks at the task: `done` of `total`, and a
-    /// few words (cut at 1 KiB). One round trip to Redis: call it some times a second at most.
+    /// Stores how far the handler has come, for whoever looks at the task: `done` of `total`, and a
+    /// few words (cut at 1 KiB). One round trip to Redis: call it a few times a second at most.
     ///
     /// # Errors
     /// The attempt is over or its lease was lost; or Redis could not be told, which need not stop the
@@ -181,17 +183,17 @@ impl TaskContext {
             return Ok(());
         };
         let slot = slot.upgrade().ok_or(ProgressError::Ended)?;
-        let note = cut(note, MAX_NOTE);
+        let note = truncate(note, MAX_NOTE);
         slot.progress(format!("{done}/{total} {note}")).await
     }
 
-    /// Keeps the server's slot taken until it is dropped. `None` if nobody counts.
-    pub(super) fn slot(&self) -> Option<Arc<dyn Slot>> {
+    /// Keeps the server's slot taken until it is dropped. `None` if no server runs this.
+    pub(in crate::router) fn slot(&self) -> Option<Arc<dyn Slot>> {
         self.0.delivery.slot.as_ref()?.upgrade()
     }
 
     /// The first router that takes the task gives it its states.
-    pub(super) fn attach(&self, states: &Arc<States>) {
+    pub(in crate::router) fn attach(&self, states: &Arc<States>) {
         self.0.states.get_or_init(|| Arc::clone(states));
     }
 

@@ -1,23 +1,24 @@
 use futures::future::BoxFuture;
 use thiserror::Error;
 
-use super::BoxError;
+use crate::router::outcomes::BoxError;
 
-/// The place in a server that a run occupies: as long as somebody holds it, it is taken.
+/// One of the server's slots for handlers, of which it has as many as its concurrency. It is taken for
+/// as long as anybody holds this.
 pub(crate) trait Slot: Send + Sync {
-    /// Notes how far the run has come.
+    /// Stores how far the attempt has come.
     fn progress(&self, note: String) -> BoxFuture<'_, Result<(), ProgressError>>;
 }
 
-/// Why a handler's progress was not noted.
+/// Why a handler's progress was not stored.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProgressError {
     /// The attempt is over, or its lease was lost: the handler should stop.
-    #[error("the task is not this handler's any more")]
+    #[error("the task is no longer this handler's")]
     Ended,
     /// Redis could not be told.
-    #[error("the progress could not be noted")]
+    #[error("the progress could not be stored")]
     Broker(#[source] BoxError),
 }
 

@@ -1,12 +1,13 @@
 use serde::Serialize;
 
-use super::{BoxError, Failure, Outcome};
+use super::sealed::Sealed;
+use crate::router::outcomes::{BoxError, Failure, Outcome};
 use crate::task::encode;
 
 /// A function that runs tasks.
 ///
 /// There is nothing to implement: it is any function or closure whose first argument is the task
-/// and whose up to eight others are extractors ([`FromContext`](super::FromContext)).
+/// and whose up to eight others are extractors ([`FromContext`](crate::FromContext)).
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ use crate::task::encode;
     note = "for example `async fn handle(task: MyTask, state: State<MyState>) -> Result<(), MyError>`",
     note = "a closure must name the types of its arguments, and what it captures must be `Send + Sync + 'static`"
 )]
-pub trait Handler<T, Args>: Send + Sync + 'static {
+pub trait Handler<T, Args>: Sealed<(T, Args)> + Send + Sync + 'static {
     /// What the function returns: a future for `task`, a result for `blocking_task`.
     type Output;
 
@@ -38,6 +39,12 @@ pub trait Handler<T, Args>: Send + Sync + 'static {
 
 macro_rules! handler {
     ($($argument:ident)*) => {
+        impl<F, T, $($argument,)* O> Sealed<(T, ($($argument,)*))> for F
+        where
+            F: Fn(T, $($argument),*) -> O,
+        {
+        }
+
         #[diagnostic::do_not_recommend]
         impl<F, T, $($argument,)* O> Handler<T, ($($argument,)*)> for F
         where
@@ -93,17 +100,19 @@ impl<F: Future> HandlerFuture for F {
 ///
 /// There is nothing to implement. `Ok(())` is success without a result; any other `Ok` value is
 /// packed as MessagePack and is the task's result. An `Err` is retried, unless it carries another
-/// verdict (see [`TaskError`](super::TaskError)).
+/// verdict (see [`TaskError`](crate::TaskError)).
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "not what a handler returns",
     note = "a handler returns `Result<R, E>`: `R` implements `serde::Serialize` (`()` is fine), and `E` is an error: one that implements `std::error::Error + Send + Sync`, `anyhow::Error`, a boxed error, or a `String`",
     note = "an `async fn` belongs into `.task` or `.raw`, a plain `fn` into `.blocking_task` or `.blocking_raw`"
 )]
-pub trait HandlerResult {
+pub trait HandlerResult: Sealed<Outcome> {
     #[doc(hidden)]
     fn into_outcome(self) -> Outcome;
 }
+
+impl<R, E> Sealed<Outcome> for Result<R, E> {}
 
 impl<R, E> HandlerResult for Result<R, E>
 where

@@ -2,7 +2,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use super::catch;
+use super::BoxError;
+use crate::user_code::chain;
 
 /// What becomes of a task whose attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,13 +43,13 @@ impl Verdict {
     }
 }
 
-/// The link of an error's chain that holds a verdict.
+/// The link in an error's chain of sources that holds a verdict.
 ///
-/// It stands below its [`TaskError`](super::TaskError) and not in it, because boxing an
+/// It is the source of its [`TaskError`](crate::TaskError) instead of a part of it, because boxing an
 /// `anyhow::Error` hides the type of the topmost error, but never that of its sources.
 pub(super) struct Carrier {
     pub(super) verdict: Verdict,
-    pub(super) error: Option<super::BoxError>,
+    pub(super) error: Option<BoxError>,
 }
 
 impl StdError for Carrier {
@@ -67,15 +68,4 @@ impl fmt::Debug for Carrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.verdict.fmt(f)
     }
-}
-
-/// An error and its sources, from the outermost on. Bounded, because a user's `source` may go round
-/// in a circle; it may also panic, and then the chain ends there.
-pub(super) fn chain<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |e: &&'a (dyn StdError + 'static)| {
-        catch(|| (**e).source()).unwrap_or(None)
-    })
-    .take(128)
 }

@@ -1,15 +1,17 @@
 use std::collections::HashMap;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use futures::FutureExt;
 
+use super::dead_letter::{self, DeadLetter, DeadLetterHook};
 use super::middleware::{Middleware, Next};
 use super::route::{Route, raw, typed};
-use super::state::States;
-use super::{
-    Arguments, DeadLetterHook, Handler, HandlerFuture, HandlerResult, Outcome, TaskContext,
+use crate::router::handlers::{
+    Extractors, Handler, HandlerFuture, HandlerResult, States, TaskContext,
 };
+use crate::router::outcomes::Outcome;
 use crate::task::{RawTask, Task};
 
 /// The handlers of a worker, found by the kind of a task.
@@ -55,17 +57,17 @@ impl Router {
     }
 
     /// Adds an `async fn` that takes a [`Task`], followed by up to eight extractors
-    /// ([`FromContext`](super::FromContext)). It gets the tasks of kind [`Task::KIND`].
+    /// ([`FromContext`](crate::FromContext)). It gets the tasks of kind [`Task::KIND`].
     ///
     /// It returns `Result<R, E>`, where `R` is `()` or anything that implements
     /// [`Serialize`](serde::Serialize), and `E` is an error of any common kind: a
     /// [`std::error::Error`], a boxed one, an `anyhow::Error`, a `String`. An error is retried
-    /// unless it carries another verdict (see [`TaskError`](super::TaskError)); so is a panic.
+    /// unless it carries another verdict (see [`TaskError`](crate::TaskError)); so is a panic.
     pub fn task<T, Args, H>(self, handler: H) -> Self
     where
         H: Handler<T, Args>,
         T: Task,
-        Args: Arguments,
+        Args: Extractors,
         H::Output: HandlerFuture + Send + 'static,
         <H::Output as HandlerFuture>::Result: HandlerResult,
     {
@@ -95,7 +97,7 @@ impl Router {
     where
         H: Handler<T, Args>,
         T: Task,
-        Args: Arguments,
+        Args: Extractors,
         H::Output: HandlerResult,
     {
         self.route(T::KIND, Route::blocking(handler, typed::<T>))
@@ -117,7 +119,7 @@ impl Router {
     pub fn raw<Args, H>(self, kind: impl Into<String>, handler: H) -> Self
     where
         H: Handler<RawTask, Args>,
-        Args: Arguments,
+        Args: Extractors,
         H::Output: HandlerFuture + Send + 'static,
         <H::Output as HandlerFuture>::Result: HandlerResult,
     {
@@ -129,7 +131,7 @@ impl Router {
     pub fn blocking_raw<Args, H>(self, kind: impl Into<String>, handler: H) -> Self
     where
         H: Handler<RawTask, Args>,
-        Args: Arguments,
+        Args: Extractors,
         H::Output: HandlerResult,
     {
         self.route(kind, Route::blocking(handler, raw))
@@ -139,7 +141,7 @@ impl Router {
     pub fn fallback<Args, H>(mut self, handler: H) -> Self
     where
         H: Handler<RawTask, Args>,
-        Args: Arguments,
+        Args: Extractors,
         H::Output: HandlerFuture + Send + 'static,
         <H::Output as HandlerFuture>::Result: HandlerResult,
     {
@@ -147,7 +149,7 @@ impl Router {
         self
     }
 
-    /// Adds a value that handlers can ask for as [`State<S>`](super::State). There is one of each
+    /// Adds a value that handlers can ask for as [`State<S>`](crate::State). There is one of each
     /// type: a second one takes the place of the first.
     pub fn state<S: Clone + Send + Sync + 'static>(mut self, value: S) -> Self {
         self.states.insert(value);
@@ -164,6 +166,35 @@ impl Router {
         self.middleware.push(Arc::new(move |context, next| {
             middleware(context, next).boxed()
         }));
+        self
+    }
+
+    /// Runs `hook` for each task of this kind that is archived for good: at least once, by any server
+    /// that has it, at most 8 at a time and 10 s each. A hook that fails, panics or takes too long is
+    /// tried again for an hour. What an operator archives runs no hook. A second hook for a kind
+    /// replaces the first.
+    ///
+    /// ```
+    /// use windlass::{DeadLetter, Router};
+    ///
+    /// async fn tell(letter: DeadLetter) -> Result<(), std::io::Error> {
+    ///     eprintln!("{} {} was given up: {}", letter.kind, letter.id, letter.reason);
+    ///     Ok(())
+    /// }
+    ///
+    /// let router = Router::new().on_dead_letter("email:send", tell);
+    /// ```
+    pub fn on_dead_letter<F, E>(
+        mut self,
+        kind: impl Into<String>,
+        hook: impl Fn(DeadLetter) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.hooks
+            .insert(kind.into(), dead_letter::hook(hook).into());
         self
     }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::guarded::Guarded;
-use super::routes::Routes;
-use super::{Outcome, TaskContext};
+use super::route::Run;
+use crate::router::handlers::TaskContext;
+use crate::router::outcomes::{Failure, Outcome};
 
 /// Middleware with its types forgotten.
 pub(super) type Middleware = dyn Fn(TaskContext, Next) -> BoxFuture<'static, Outcome> + Send + Sync;
@@ -26,18 +27,25 @@ pub(super) type Middleware = dyn Fn(TaskContext, Next) -> BoxFuture<'static, Out
 /// ```
 #[must_use = "the handler runs only if `next.run(context)` is awaited"]
 pub struct Next {
-    routes: Routes,
+    middleware: Arc<[Arc<Middleware>]>,
+    /// How many of them have been called.
+    called: usize,
+    /// `None`: no handler takes the task's kind.
+    handler: Option<Arc<Run>>,
     payload: Vec<u8>,
-    /// How many middlewares have been called.
-    position: usize,
 }
 
 impl Next {
-    pub(super) fn new(routes: Routes, payload: Vec<u8>) -> Self {
+    pub(super) fn new(
+        middleware: Arc<[Arc<Middleware>]>,
+        handler: Option<Arc<Run>>,
+        payload: Vec<u8>,
+    ) -> Self {
         Self {
-            routes,
+            middleware,
+            called: 0,
+            handler,
             payload,
-            position: 0,
         }
     }
 
@@ -47,13 +55,14 @@ impl Next {
     }
 
     fn start(mut self, context: TaskContext) -> Guarded {
-        match self.routes.middleware(self.position).map(Arc::clone) {
-            Some(middleware) => {
-                self.position += 1;
-                Guarded::start(move || Ok(middleware(context, self)))
-            }
-            None => Guarded::start(move || self.routes.call(context, self.payload)),
+        if let Some(middleware) = self.middleware.get(self.called).cloned() {
+            self.called += 1;
+            return Guarded::start(move || Ok(middleware(context, self)));
         }
+        Guarded::start(move || match self.handler {
+            Some(handler) => handler(context, self.payload),
+            None => Err(Failure::unknown_kind(context.kind())),
+        })
     }
 }
 
@@ -142,7 +151,7 @@ mod tests {
             .task(async |_: Number| -> Result<(), String> { panic!("at the end") })
             .middleware(seen);
         let text = failure_of(&router, Number(1)).await;
-        assert!(text.starts_with("seen: panicked at "), "{text}");
+        assert!(text.starts_with("seen: panicked"), "{text}");
         assert!(text.ends_with(": at the end"), "{text}");
         let router = router.middleware(broken);
         let text = failure_of(&router, Number(1)).await;

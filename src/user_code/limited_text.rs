@@ -1,7 +1,7 @@
 use std::fmt::{self, Write};
 
 /// As much of a text as fits into this many bytes and ends between two characters.
-pub(super) fn cut(text: &str, max: usize) -> &str {
+pub(crate) fn truncate(text: &str, max: usize) -> &str {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -10,12 +10,12 @@ pub(super) fn cut(text: &str, max: usize) -> &str {
 }
 
 /// A text that takes what fits, and refuses the rest.
-pub(super) struct Cut {
+pub(super) struct LimitedText {
     text: String,
     max: usize,
 }
 
-impl Cut {
+impl LimitedText {
     pub(super) fn new(max: usize) -> Self {
         Self {
             text: String::new(),
@@ -24,9 +24,9 @@ impl Cut {
     }
 }
 
-impl Write for Cut {
+impl Write for LimitedText {
     fn write_str(&mut self, more: &str) -> fmt::Result {
-        let fits = cut(more, self.max - self.text.len());
+        let fits = truncate(more, self.max - self.text.len());
         self.text.push_str(fits);
         match fits.len() == more.len() {
             true => Ok(()),
@@ -35,8 +35,8 @@ impl Write for Cut {
     }
 }
 
-impl From<Cut> for String {
-    fn from(cut: Cut) -> Self {
-        cut.text
+impl From<LimitedText> for String {
+    fn from(limited: LimitedText) -> Self {
+        limited.text
     }
 }

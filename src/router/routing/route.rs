@@ -3,19 +3,22 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::handler::{Handler, HandlerFuture, HandlerResult};
-use super::{Arguments, Failure, Outcome, StateType, TaskContext, blocking};
+use super::blocking;
+use crate::router::handlers::{
+    Extractors, Handler, HandlerFuture, HandlerResult, StateType, TaskContext,
+};
+use crate::router::outcomes::{Failure, Outcome};
 use crate::task::{RawTask, Task, decode};
 
-/// A handler with its types forgotten, and the states that its extractors need.
+/// A handler with its types forgotten, and the states that its extractors take.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) run: Arc<Run>,
-    pub(super) needs: Vec<StateType>,
+    pub(super) required_states: Vec<StateType>,
 }
 
 /// Decodes, extracts and calls the handler, up to its first `await`. May panic.
-type Run =
+pub(super) type Run =
     dyn Fn(TaskContext, Vec<u8>) -> Result<BoxFuture<'static, Outcome>, Failure> + Send + Sync;
 
 /// How a handler's first argument is made.
@@ -33,7 +36,7 @@ impl Route {
     pub(super) fn asynchronous<T, Args, H>(handler: H, read: Read<T>) -> Self
     where
         T: 'static,
-        Args: Arguments,
+        Args: Extractors,
         H: Handler<T, Args, Output: HandlerFuture<Result: HandlerResult> + Send + 'static>,
     {
         let run = move |context: TaskContext, payload: Vec<u8>| {
@@ -43,14 +46,14 @@ impl Route {
         };
         Self {
             run: Arc::new(run),
-            needs: Args::needs(),
+            required_states: Args::required_states(),
         }
     }
 
     pub(super) fn blocking<T, Args, H>(handler: H, read: Read<T>) -> Self
     where
         T: 'static,
-        Args: Arguments,
+        Args: Extractors,
         H: Handler<T, Args, Output: HandlerResult>,
     {
         let handler = Arc::new(handler);
@@ -65,12 +68,12 @@ impl Route {
         };
         Self {
             run: Arc::new(run),
-            needs: Args::needs(),
+            required_states: Args::required_states(),
         }
     }
 }
 
-fn arguments<T, Args: Arguments>(
+fn arguments<T, Args: Extractors>(
     context: &TaskContext,
     payload: Vec<u8>,
     read: Read<T>,

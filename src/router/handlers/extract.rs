@@ -1,7 +1,10 @@
 use std::convert::Infallible;
 use std::error::Error as StdError;
 
-use super::{BoxError, StateType, TaskContext};
+use super::context::TaskContext;
+use super::sealed::Sealed;
+use super::states::StateType;
+use crate::router::outcomes::BoxError;
 
 /// Something that a handler can ask for by naming it as an argument after the task.
 ///
@@ -26,8 +29,8 @@ use super::{BoxError, StateType, TaskContext};
 ///         known.map(Shop).ok_or_else(|| "no shop has this queue".into())
 ///     }
 ///
-///     fn needs() -> Vec<StateType> {
-///         State::<Shops>::needs()
+///     fn required_states() -> Vec<StateType> {
+///         State::<Shops>::required_states()
 ///     }
 /// }
 /// ```
@@ -37,7 +40,8 @@ use super::{BoxError, StateType, TaskContext};
     note = "after the task, a handler takes extractors: `State<S>`, `Option<State<S>>`, `TaskContext`, or a type that implements `windlass::FromContext`"
 )]
 pub trait FromContext: Sized {
-    /// Why it could not be had. The attempt fails with it, as if the handler had returned it.
+    /// Why the attempt does not have it. The attempt fails with this error, as if the handler had
+    /// returned it.
     type Error: Into<Box<dyn StdError + Send + Sync>>;
 
     /// Takes it from the attempt that is about to run.
@@ -45,7 +49,7 @@ pub trait FromContext: Sized {
 
     /// The states that it takes, so that a router which lacks one is refused when the server is
     /// built, and not when the first task runs. Default: none.
-    fn needs() -> Vec<StateType> {
+    fn required_states() -> Vec<StateType> {
         Vec::new()
     }
 }
@@ -61,30 +65,32 @@ impl FromContext for TaskContext {
 /// The extractors of a handler: a tuple of at most eight.
 ///
 /// Implemented for tuples of [`FromContext`] types; there is nothing to implement.
-pub trait Arguments: Sized {
+pub trait Extractors: Sized + Sealed<()> {
     #[doc(hidden)]
     fn extract(context: &TaskContext) -> Result<Self, BoxError>;
 
     #[doc(hidden)]
-    fn needs() -> Vec<StateType>;
+    fn required_states() -> Vec<StateType>;
 }
 
-macro_rules! arguments {
-    ($($argument:ident)*) => {
-        impl<$($argument: FromContext),*> Arguments for ($($argument,)*) {
+macro_rules! extractors {
+    ($($extractor:ident)*) => {
+        impl<$($extractor),*> Sealed<()> for ($($extractor,)*) {}
+
+        impl<$($extractor: FromContext),*> Extractors for ($($extractor,)*) {
             fn extract(_context: &TaskContext) -> Result<Self, BoxError> {
-                Ok(($($argument::from_context(_context).map_err(Into::into)?,)*))
+                Ok(($($extractor::from_context(_context).map_err(Into::into)?,)*))
             }
 
-            fn needs() -> Vec<StateType> {
-                let needs: &[Vec<StateType>] = &[$($argument::needs()),*];
-                needs.concat()
+            fn required_states() -> Vec<StateType> {
+                let states: &[Vec<StateType>] = &[$($extractor::required_states()),*];
+                states.concat()
             }
         }
     };
 }
 
-super::handler::each_arity!(arguments);
+super::handler::each_arity!(extractors);
 
 #[cfg(test)]
 mod tests {
@@ -107,8 +113,8 @@ mod tests {
             }
         }
 
-        fn needs() -> Vec<StateType> {
-            State::<Log>::needs()
+        fn required_states() -> Vec<StateType> {
+            State::<Log>::required_states()
         }
     }
 
@@ -159,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_needs_of_an_extractor_of_a_user_are_checked() {
+    fn the_states_that_a_users_extractor_requires_are_checked() {
         async fn handler(_: Number, _: Odd<1>) -> Result<(), String> {
             Ok(())
         }

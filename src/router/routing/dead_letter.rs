@@ -1,0 +1,65 @@
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+
+use super::guarded::Guarded;
+use crate::router::outcomes::{BoxError, Outcome};
+use crate::task::{PayloadError, decode};
+
+/// A task that was given up for good, as its dead-letter hook sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadLetter {
+    /// The task's id.
+    pub id: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its payload, as it was enqueued.
+    pub payload: Vec<u8>,
+    /// How many of its tries failed before the last one.
+    pub retried: u32,
+    /// Why it was given up, as in the record: `retries_exhausted`, `lease_expired`,
+    /// `deadline_passed`, `skipped`, `undecodable`, `cancelled` or `unknown_kind`.
+    pub reason: String,
+    /// What it failed with last; empty when it never ran.
+    pub error: String,
+    /// When it was given up, by Redis' clock.
+    pub died_at: SystemTime,
+}
+
+impl DeadLetter {
+    /// The task itself.
+    ///
+    /// # Errors
+    /// The payload is not that of a `T`.
+    pub fn task<T: DeserializeOwned>(&self) -> Result<T, PayloadError> {
+        decode(&self.payload)
+    }
+}
+
+/// A dead-letter hook with its types forgotten. Its panics are failures.
+pub(crate) type DeadLetterHook = dyn Fn(DeadLetter) -> BoxFuture<'static, Outcome> + Send + Sync;
+
+/// Forgets the types of a user's hook.
+pub(super) fn hook<F, E>(
+    function: impl Fn(DeadLetter) -> F + Send + Sync + 'static,
+) -> Box<DeadLetterHook>
+where
+    F: Future<Output = Result<(), E>> + Send + 'static,
+    E: Into<BoxError>,
+{
+    Box::new(move |letter| {
+        let run = || {
+            let outcome = function(letter).map(|ended| match ended {
+                Ok(()) => Outcome::completed(),
+                Err(error) => Outcome::failed(error),
+            });
+            Ok(outcome.boxed())
+        };
+        Guarded::start(run).boxed()
+    })
+}
