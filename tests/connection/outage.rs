@@ -106,7 +106,7 @@ async fn outlive(stop: impl AsyncFnOnce(&RedisServer), start: fn(&RedisServer)) 
     assert_eq!((stats.completed, stats.archived), (works, fails));
     assert_eq!((stats.settles_refused, stats.leases_lost), (0, 0));
     assert_eq!(stage.count("archived").await as u64, fails);
-    assert_eq!(stage.total("processed").await, (works + fails) as i64);
+    assert_eq!(stage.total("processed").await, works + fails);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ async fn twenty_thousand_expired_leases_are_taken_back_in_bounded_steps() {
     // It knows no kind of theirs, so that what it takes back it only puts off.
     eventually("all are taken back", Duration::from_secs(120), async || {
         let recovered = stage.total("recovered").await;
-        if recovered == TASKS as i64 {
+        if recovered == TASKS {
             Ok(())
         } else {
             Err(recovered)
@@ -35,7 +35,7 @@ async fn twenty_thousand_expired_leases_are_taken_back_in_bounded_steps() {
     let report = server.stop().await;
     assert_eq!(report.stats.recovered, TASKS);
     for (counter, count) in [("retried", TASKS), ("failed", TASKS), ("archived", 0)] {
-        assert_eq!(stage.total(counter).await, count as i64, "{counter}");
+        assert_eq!(stage.total(counter).await, count, "{counter}");
     }
     stage.audit().await;
     assert_eq!(stage.keys("t:").await.len(), TASKS as usize);

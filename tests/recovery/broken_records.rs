@@ -6,34 +6,34 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::Event;
 
-use crate::fixture::{Act, InProcess, LIMIT, Settings, Site, What};
-use crate::support::eventually;
+use crate::fixture::{Act, Settings, What};
+use crate::support::{LIMIT, Running, Stage, eventually};
 
 /// A queue with leased tasks whose server is gone, and two servers that will take them back; what
 /// these report is kept.
 struct Scene {
-    site: Site,
+    stage: Stage,
     ids: Vec<String>,
     reports: Arc<Mutex<Vec<String>>>,
-    rescuers: Vec<InProcess>,
+    rescuers: Vec<Running>,
 }
 
 impl Scene {
     async fn set(name: &str, tasks: usize) -> Self {
-        let site = Site::new(name).await;
-        let props = site.props();
+        let stage = Stage::new(name).await;
+        let props = stage.props();
         let roomy = Settings {
             concurrency: tasks,
             ..Settings::default()
         };
-        let victim = site.holder(roomy, &props).await;
-        let ids = site.enqueue_many(vec![Act::Sleep(0); tasks]).await;
+        let victim = props.hold(roomy).await;
+        let ids = stage.enqueue_many(vec![Act::Sleep(0); tasks]).await;
         props.journal.wait_for(What::Started, tasks, LIMIT).await;
         let reports = Arc::default();
         let mut rescuers = Vec::new();
         for _ in 0..2 {
             let reports: Arc<Mutex<Vec<String>>> = Arc::clone(&reports);
-            let builder = Settings::default().builder(&site.url, &site.prefix);
+            let builder = Settings::default().builder(&stage);
             let builder = builder.on_event(move |event| {
                 let text = match event {
                     Event::Malformed { id, .. } => format!("malformed {id}"),
@@ -42,11 +42,11 @@ impl Scene {
                 };
                 reports.lock().unwrap().push(text);
             });
-            rescuers.push(InProcess::start(builder, props.router()).await);
+            rescuers.push(stage.serve_with(builder, props.router()).await);
         }
         victim.vanish().await;
         Self {
-            site,
+            stage,
             ids,
             reports,
             rescuers,
@@ -57,18 +57,18 @@ impl Scene {
     async fn tamper(&self, command: &str, arguments: &[&str]) {
         let mut command = redis::cmd(command);
         command.arg(arguments);
-        let mut redis = self.site.redis.clone();
+        let mut redis = self.stage.redis();
         let changed: redis::Value = command.query_async(&mut redis).await.unwrap();
         // Each command here answers how much it changed.
         assert_ne!(changed, redis::Value::Int(0), "nothing was tampered with");
     }
 
     /// Waits until this many tasks are done and this many archived; takes the reports.
-    async fn end(self, completed: u64, archived: u64) -> (Site, Vec<String>) {
+    async fn end(self, completed: u64, archived: u64) -> (Stage, Vec<String>) {
         eventually("the others go on", LIMIT, async || {
-            let now = self.site.inspect().await;
+            let now = self.stage.inspect().await;
             let ended = now.as_ref().is_ok_and(|census| {
-                (census.completed, census.archived) == (completed, archived)
+                (census.succeeded, census.archived) == (completed, archived)
                     && census.in_all_states() == archived
             });
             ended.then_some(()).ok_or(now)
@@ -79,7 +79,7 @@ impl Scene {
         }
         let mut reports = std::mem::take(&mut *self.reports.lock().unwrap());
         reports.sort();
-        (self.site, reports)
+        (self.stage, reports)
     }
 }
 
@@ -88,34 +88,34 @@ async fn a_malformed_record_among_lost_leases_is_archived_and_reported_once() {
     let scene = Scene::set("malformed", 4).await;
     let bad = scene.ids[1].clone();
     scene
-        .tamper("HDEL", &[&scene.site.record_key(&bad), "kind"])
+        .tamper("HDEL", &[&scene.stage.record_key(&bad), "kind"])
         .await;
-    let (site, reports) = scene.end(3, 1).await;
-    assert_eq!(site.state(&bad).await, Some("archived"));
+    let (stage, reports) = scene.end(3, 1).await;
+    assert_eq!(stage.state(&bad).await, "archived");
     assert_eq!(
-        site.field(&bad, "reason").await.as_deref(),
+        stage.field(&bad, "reason").await.as_deref(),
         Some("malformed")
     );
     assert_eq!(reports, [format!("malformed {bad}")]);
-    assert_eq!(site.stat("malformed").await, 1);
-    assert_eq!(site.stat("recovered").await, 3);
+    assert_eq!(stage.total("malformed").await, 1);
+    assert_eq!(stage.total("recovered").await, 3);
 }
 
 #[tokio::test]
 async fn an_undecodable_payload_among_lost_leases_is_archived_and_reported_once() {
     let scene = Scene::set("undecodable", 4).await;
     let bad = scene.ids[1].clone();
-    let record = scene.site.record_key(&bad);
+    let record = scene.stage.record_key(&bad);
     // Redis answers 0 where a field is replaced.
     scene.tamper("HDEL", &[&record, "payload"]).await;
     scene.tamper("HSET", &[&record, "payload", "no task"]).await;
-    let (site, reports) = scene.end(3, 1).await;
+    let (stage, reports) = scene.end(3, 1).await;
     assert_eq!(
-        site.field(&bad, "reason").await.as_deref(),
+        stage.field(&bad, "reason").await.as_deref(),
         Some("undecodable")
     );
     assert_eq!(reports, [format!("undecodable {bad}")]);
-    assert_eq!(site.stat("recovered").await, 4);
+    assert_eq!(stage.total("recovered").await, 4);
 }
 
 /// What the recoverer needs of a record is taken as its default; the task then runs, or is archived
@@ -136,23 +136,23 @@ async fn nonsense_in_a_records_fields_does_not_stop_the_others() {
     for nonsense in ["nan", "-inf", "many", ""] {
         let scene = Scene::set("nonsense", 3 + FIELDS.len()).await;
         for (id, field) in scene.ids.iter().zip(FIELDS) {
-            let record = scene.site.record_key(id);
+            let record = scene.stage.record_key(id);
             scene.tamper("HSET", &[&record, field, nonsense]).await;
         }
         let all = scene.ids.len() as u64;
         eventually("each is done or archived", LIMIT, async || {
-            let now = scene.site.inspect().await;
+            let now = scene.stage.inspect().await;
             let ended = now.as_ref().is_ok_and(|census| {
                 census.in_all_states() == census.archived
-                    && census.completed + census.archived == all
+                    && census.succeeded + census.archived == all
             });
             ended.then_some(()).ok_or(now)
         })
         .await;
-        let census = scene.site.census().await;
-        assert!(census.completed >= 3, "the sound ones: {census:?}");
-        let (site, reports) = scene.end(census.completed, census.archived).await;
-        assert_eq!(site.stat("recovered").await, all, "{nonsense:?}");
+        let census = scene.stage.audit().await;
+        assert!(census.succeeded >= 3, "the sound ones: {census:?}");
+        let (stage, reports) = scene.end(census.succeeded, census.archived).await;
+        assert_eq!(stage.total("recovered").await, all, "{nonsense:?}");
         assert_eq!(reports.len() as u64, census.archived, "{reports:?}");
     }
 }
@@ -161,14 +161,14 @@ async fn nonsense_in_a_records_fields_does_not_stop_the_others() {
 async fn a_record_of_another_type_is_renamed_aside() {
     let scene = Scene::set("wrong-type", 4).await;
     let bad = scene.ids[1].clone();
-    let record = scene.site.record_key(&bad);
+    let record = scene.stage.record_key(&bad);
     scene.tamper("DEL", &[&record]).await;
     scene.tamper("RPUSH", &[&record, "something"]).await;
-    let (site, reports) = scene.end(3, 0).await;
+    let (stage, reports) = scene.end(3, 0).await;
     assert_eq!(reports, [format!("malformed {bad}")]);
-    assert_eq!(site.stat("malformed").await, 1);
-    let aside = site.key(&format!("malformed:{bad}"));
-    let kept: Vec<String> = site.redis.clone().lrange(aside, 0, -1).await.unwrap();
+    assert_eq!(stage.total("malformed").await, 1);
+    let aside = stage.key(&format!("malformed:{bad}"));
+    let kept: Vec<String> = stage.redis().lrange(aside, 0, -1).await.unwrap();
     assert_eq!(kept, ["something"]);
 }
 
@@ -176,45 +176,45 @@ async fn a_record_of_another_type_is_renamed_aside() {
 async fn a_lease_without_a_record_is_removed_once() {
     let scene = Scene::set("no-record", 4).await;
     scene
-        .tamper("DEL", &[&scene.site.record_key(&scene.ids[1])])
+        .tamper("DEL", &[&scene.stage.record_key(&scene.ids[1])])
         .await;
-    let (site, reports) = scene.end(3, 0).await;
+    let (stage, reports) = scene.end(3, 0).await;
     assert!(reports.is_empty(), "{reports:?}");
-    assert_eq!(site.stat("missing").await, 1);
-    assert_eq!(site.stat("recovered").await, 3);
+    assert_eq!(stage.total("missing").await, 1);
+    assert_eq!(stage.total("recovered").await, 3);
 }
 
 #[tokio::test]
 async fn an_active_task_without_a_lease_is_taken_back_once() {
     let scene = Scene::set("no-lease", 4).await;
-    let leases = scene.site.key("leases");
+    let leases = scene.stage.key("leases");
     scene.tamper("HDEL", &[&leases, &scene.ids[1]]).await;
-    let (site, reports) = scene.end(4, 0).await;
+    let (stage, reports) = scene.end(4, 0).await;
     assert!(reports.is_empty(), "{reports:?}");
-    assert_eq!(site.stat("recovered").await, 4);
+    assert_eq!(stage.total("recovered").await, 4);
 }
 
 #[tokio::test]
 async fn a_leased_task_that_is_in_no_state_is_taken_back_once() {
     let scene = Scene::set("not-active", 4).await;
-    let active = scene.site.key("active");
+    let active = scene.stage.key("active");
     scene.tamper("ZREM", &[&active, &scene.ids[1]]).await;
-    let (site, reports) = scene.end(4, 0).await;
+    let (stage, reports) = scene.end(4, 0).await;
     assert!(reports.is_empty(), "{reports:?}");
-    assert_eq!(site.stat("recovered").await, 4);
-    assert_eq!(site.stat("adopted").await, 1);
+    assert_eq!(stage.total("recovered").await, 4);
+    assert_eq!(stage.total("adopted").await, 1);
 }
 
 #[tokio::test]
 async fn a_record_without_a_lease_and_in_no_state_is_taken_back_once() {
     let scene = Scene::set("nowhere", 4).await;
-    let (active, leases) = (scene.site.key("active"), scene.site.key("leases"));
+    let (active, leases) = (scene.stage.key("active"), scene.stage.key("leases"));
     scene.tamper("ZREM", &[&active, &scene.ids[1]]).await;
     scene.tamper("HDEL", &[&leases, &scene.ids[1]]).await;
-    let (site, reports) = scene.end(4, 0).await;
+    let (stage, reports) = scene.end(4, 0).await;
     assert!(reports.is_empty(), "{reports:?}");
-    assert_eq!(site.stat("recovered").await, 4);
-    assert_eq!(site.stat("adopted").await, 1);
+    assert_eq!(stage.total("recovered").await, 4);
+    assert_eq!(stage.total("adopted").await, 1);
 }
 
 /// As when somebody deletes the set of active tasks: whoever runs them goes on. A lease of 3 s, so
@@ -225,22 +225,22 @@ async fn a_leased_task_that_is_in_no_state_stays_with_its_live_server() {
         lease: Duration::from_secs(3),
         ..Settings::default()
     };
-    let site = Site::new("active-deleted").await;
-    let rescuer = site.rescuer(settings).await;
-    let props = site.props();
-    let holder = site.holder(settings, &props).await;
-    site.enqueue_many([Act::Wait; 3]).await;
+    let stage = Stage::new("active-deleted").await;
+    let rescuer = stage.rescuer(settings).await;
+    let props = stage.props();
+    let holder = props.hold(settings).await;
+    stage.enqueue_many([Act::Wait; 3]).await;
     props.journal.wait_for(What::Started, 3, LIMIT).await;
-    let deleted: u32 = site.redis.clone().del(site.key("active")).await.unwrap();
+    let deleted: u32 = stage.redis().del(stage.key("active")).await.unwrap();
     assert_eq!(deleted, 1);
     eventually("the tasks are active again", LIMIT, async || {
-        let adopted = site.stat("adopted").await;
+        let adopted = stage.total("adopted").await;
         (adopted == 3).then_some(()).ok_or(adopted)
     })
     .await;
-    let adopted_until = site.expiries().await;
+    let adopted_until = stage.expiries().await;
     eventually("every lease was extended", LIMIT, async || {
-        let now = site.expiries().await;
+        let now = stage.expiries().await;
         let later = now
             .iter()
             .zip(&adopted_until)
@@ -249,9 +249,9 @@ async fn a_leased_task_that_is_in_no_state_stays_with_its_live_server() {
     })
     .await;
     props.gate.open();
-    site.wait_until_done(3).await;
+    stage.wait_until_done(3).await;
     assert_eq!(props.journal.of(What::Started).len(), 3, "each ran once");
-    assert_eq!(site.stat("recovered").await, 0);
+    assert_eq!(stage.total("recovered").await, 0);
     let stats = holder.stop().await.stats;
     assert_eq!((stats.completed, stats.leases_lost), (3, 0), "{stats:?}");
     rescuer.stop().await;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime;
 use windlass::{RawTask, Report, Router, ServerHandle, State, TaskContext};
 
-use crate::fixture::{Journal, LIMIT, Settings, Site, What};
-use crate::support::within;
+use crate::fixture::{Journal, Settings, What};
+use crate::support::{LIMIT, Stage, within};
 
 /// More than three leases of [`Settings::default`].
 const BUSY: Duration = Duration::from_millis(3_200);
@@ -60,11 +60,11 @@ fn router(journal: &Journal) -> Router {
 
 /// A server on a runtime of its own with this many threads; ends after `stop`.
 fn server_on_threads(
-    site: &Site,
+    stage: &Stage,
     threads: usize,
     journal: &Journal,
 ) -> (ServerHandle, JoinHandle<Report>) {
-    let builder = Settings::default().builder(&site.url, &site.prefix);
+    let builder = Settings::default().builder(stage);
     let router = router(journal);
     let (handle_in, handle) = mpsc::channel();
     let run = thread::spawn(move || {
@@ -89,16 +89,16 @@ fn server_on_threads(
 /// As many tasks of `kind` as the runtime has threads and one more that has to wait behind them: all
 /// are claimed at once, and all are kept.
 async fn keeps_its_leases(name: &str, kind: &str, threads: usize) {
-    let site = Site::new(name).await;
+    let stage = Stage::new(name).await;
     // Would take back any lease that runs out.
-    let rescuer = site.rescuer(Settings::default()).await;
+    let rescuer = stage.rescuer(Settings::default()).await;
     let mut tasks = vec![RawTask::new(kind, []); threads];
     tasks.push(RawTask::new("quick", []));
-    let mut ids = site.enqueue_many(tasks).await;
+    let mut ids = stage.enqueue_many(tasks).await;
     ids.sort();
     let journal = Journal::default();
-    let (handle, run) = server_on_threads(&site, threads, &journal);
-    site.wait_until_done(threads as u64 + 1).await;
+    let (handle, run) = server_on_threads(&stage, threads, &journal);
+    stage.wait_until_done(threads as u64 + 1).await;
 
     handle.stop();
     let join = tokio::task::spawn_blocking(|| run.join().unwrap());
@@ -110,10 +110,10 @@ async fn keeps_its_leases(name: &str, kind: &str, threads: usize) {
         .into_iter()
         .find(|entry| entry.attempt > 1);
     assert!(tried_twice.is_none(), "{tried_twice:?}");
-    let grace_until = site.meta("grace_until").await;
+    let grace_until = stage.meta("grace_until").await;
     assert_eq!(grace_until, None, "leases could be taken all the time");
     rescuer.stop().await;
-    assert_eq!(site.stat("recovered").await, 0);
+    assert_eq!(stage.total("recovered").await, 0);
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use windlass::CancelReason;
 
-use crate::fixture::{Act, Block, LIMIT, Settings, Site, What, Worker, block_on, from_env, var};
-use crate::support::{child, eventually};
+use crate::fixture::{Act, Block, Settings, What, Worker, block_on, from_env};
+use crate::support::{LIMIT, Stage, child, eventually};
 
 /// Serves until its parent has started as many tasks as it has slots, and then drops the server.
 #[test]
@@ -19,8 +19,11 @@ fn drops_its_server() {
     }
     block_on(async {
         let (settings, props) = from_env().await;
-        let builder = settings.builder(&var("REDIS"), &var("PREFIX"));
-        let server = builder.build(props.router()).await.unwrap();
+        let server = settings
+            .builder(&props.stage)
+            .build(props.router())
+            .await
+            .unwrap();
         let before = threads();
         println!("serves {}", server.handle().id());
         let full = props
@@ -58,18 +61,17 @@ fn threads() -> BTreeMap<String, usize> {
 
 #[tokio::test]
 async fn dropping_the_run_ends_everything_and_its_tasks_run_elsewhere() {
-    let site = Site::new("dropped").await;
+    let stage = Stage::new("dropped").await;
     let settings = Settings {
         concurrency: 3,
         cancel_grace: Duration::from_millis(500),
         ..Settings::default()
     };
-    let rescuer = site.rescuer(settings).await;
-    let (url, prefix) = (&site.url, &site.prefix);
-    let mut dropper = Worker::start_entry("dropped_run::drops_its_server", url, prefix, settings);
+    let rescuer = stage.rescuer(settings).await;
+    let mut dropper = Worker::start_entry("dropped_run::drops_its_server", &stage, settings);
     // One heeds its cancellation, one does not, and one blocks its own thread.
-    let mut ids = site.enqueue_many([Act::Wait, Act::Sleep(60_000)]).await;
-    ids.push(site.enqueue(Block).await);
+    let mut ids = stage.enqueue_many([Act::Wait, Act::Sleep(60_000)]).await;
+    ids.push(stage.enqueue(Block).await);
     let server = dropper.wait_for("serves", 1).await.remove(0);
     dropper.wait_for("clean", 1).await;
     assert_eq!(
@@ -79,14 +81,14 @@ async fn dropping_the_run_ends_everything_and_its_tasks_run_elsewhere() {
     );
     dropper.wait_for("Dropped", 1).await;
 
-    let props = site.props();
-    let elsewhere = site.holder(settings, &props).await;
+    let props = stage.props();
+    let elsewhere = props.hold(settings).await;
     let again = props.journal.wait_for(What::Started, 3, LIMIT).await;
     assert!(again.iter().all(|entry| entry.attempt == 2));
     ids.sort();
     assert_eq!(props.journal.ids(What::Started), ids);
-    let mut redis = site.redis.clone();
-    let record = format!("{prefix}:server:{server}");
+    let mut redis = stage.redis();
+    let record = format!("{}:server:{server}", stage.prefix);
     let shown: bool = redis::AsyncCommands::exists(&mut redis, record)
         .await
         .unwrap();
@@ -94,7 +96,7 @@ async fn dropping_the_run_ends_everything_and_its_tasks_run_elsewhere() {
     dropper.signal("CONT"); // Panics if its process had ended.
 
     props.gate.open();
-    site.wait_until_done(3).await;
+    stage.wait_until_done(3).await;
     elsewhere.stop().await;
     rescuer.stop().await;
 }

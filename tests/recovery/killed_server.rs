@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Act, LIMIT, Settings, Site, What, ms};
+use crate::fixture::{Act, Settings, What};
+use crate::support::{LIMIT, Stage, ms};
 
 /// A lease of 3 s, and a clock skew and scan of 500 ms.
 #[tokio::test]
@@ -13,13 +14,13 @@ async fn the_tasks_of_a_killed_server_run_again_in_time() {
         scan: ms(500),
         ..Settings::default()
     };
-    let site = Site::new("killed").await;
-    let mut first = site.worker(settings).await;
-    let mut ids = site.enqueue_many([Act::Wait; 10]).await;
+    let stage = Stage::new("killed").await;
+    let mut first = stage.worker(settings).await;
+    let mut ids = stage.enqueue_many([Act::Wait; 10]).await;
     ids.sort();
     first.wait_for("Started", 10).await;
-    let props = site.props();
-    let second = site.server(settings, &props).await;
+    let props = stage.props();
+    let second = props.serve(settings).await;
     first.signal("KILL");
     let killed = Instant::now();
     first.wait_exit().await;
@@ -37,6 +38,6 @@ async fn the_tasks_of_a_killed_server_run_again_in_time() {
     assert!(first >= least, "{first:?}: before the lease was over");
 
     props.gate.open();
-    site.wait_until_done(10).await;
+    stage.wait_until_done(10).await;
     assert_eq!(second.stop().await.stats.recovered, 10);
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use windlass::{NewTask, Problem};
 
-use crate::fixture::{Act, Block, InProcess, LIMIT, Settings, Site, What, ms};
-use crate::support::eventually;
+use crate::fixture::{Act, Block, Settings, What};
+use crate::support::{LIMIT, Stage, eventually, ms};
 
 /// The next try comes late enough to see what became of the first.
 fn settings() -> Settings {
@@ -23,50 +23,52 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
-    let site = Site::new("leak").await;
-    let props = site.props();
+    let stage = Stage::new("leak").await;
+    let props = stage.props();
     let (leaked_in, leaked) = channel();
     let leaked_in = Mutex::new(leaked_in);
-    let builder = settings()
-        .builder(&site.url, &site.prefix)
-        .on_event(move |event| {
-            if let windlass::Event::HandlerLeaked { id, kind } = event {
-                leaked_in
-                    .lock()
-                    .unwrap()
-                    .send(format!("{kind} {id}"))
-                    .unwrap();
-            }
-        });
-    let server = InProcess::start(builder, props.router()).await;
-    let id = site.enqueue(NewTask::from(Block).timeout(TIMEOUT)).await;
+    let builder = settings().builder(&stage).on_event(move |event| {
+        if let windlass::Event::HandlerLeaked { id, kind } = event {
+            leaked_in
+                .lock()
+                .unwrap()
+                .send(format!("{kind} {id}"))
+                .unwrap();
+        }
+    });
+    let server = stage.serve_with(builder, props.router()).await;
+    let id = stage.enqueue(NewTask::from(Block).timeout(TIMEOUT)).await;
 
-    site.wait_for_state(&id, "retry").await;
-    assert_eq!(site.field(&id, "retried").await.as_deref(), Some("1"));
-    let error = site.field(&id, "last_error").await.unwrap();
+    stage.wait_for_state(&id, "retry").await;
+    assert_eq!(stage.field(&id, "retried").await.as_deref(), Some("1"));
+    let error = stage.field(&id, "last_error").await.unwrap();
     assert!(error.contains("1s"), "names the timeout: {error}");
-    assert_eq!(server.stats().leaked, 1);
-    assert_eq!(server.stats().retried, 1);
-    let problems = server.health().problems;
+    assert_eq!(server.handle.stats().leaked, 1);
+    assert_eq!(server.handle.stats().retried, 1);
+    let problems = server.handle.health().problems;
     assert_eq!(problems, [Problem::LeakedHandlers(1)]);
     assert_eq!(leaked.recv_timeout(LIMIT).unwrap(), format!("block {id}"));
 
     // Its slot stays taken: of two, one is left.
-    let others = site.enqueue_many([Act::Wait; 2]).await;
+    let others = stage.enqueue_many([Act::Wait; 2]).await;
     let started = props.journal.wait_for(What::Started, 2, LIMIT).await;
     assert_eq!(started[1].id, others[0]);
-    assert_eq!(site.state(&others[1]).await, Some("pending"));
+    assert_eq!(stage.state(&others[1]).await, "pending");
 
     // Its late result is dropped, and its slot is free again.
     props.gate.open();
     eventually("the handler returns", LIMIT, async || {
-        let stats = server.stats();
+        let stats = server.handle.stats();
         (stats.leaked == 0 && stats.completed == 2)
             .then_some(())
             .ok_or(stats)
     })
     .await;
-    assert!(server.health().is_healthy(), "{:?}", server.health());
+    assert!(
+        server.handle.health().is_healthy(),
+        "{:?}",
+        server.handle.health()
+    );
     assert!(props.journal.ids(What::Ended).contains(&id));
     let stats = server.stop().await.stats;
     assert_eq!(
@@ -74,17 +76,17 @@ async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
         (2, 0),
         "{stats:?}"
     );
-    assert_eq!(site.state(&id).await, Some("retry"));
+    assert_eq!(stage.state(&id).await, "retry");
     assert!(leaked.try_recv().is_err(), "reported once");
 }
 
 #[tokio::test]
 async fn an_async_handler_that_ignores_its_timeout_is_dropped_after_the_cancel_grace() {
-    let site = Site::new("dropped-handler").await;
-    let props = site.props();
-    let server = site.server(settings(), &props).await;
+    let stage = Stage::new("dropped-handler").await;
+    let props = stage.props();
+    let server = props.serve(settings()).await;
     let deaf = NewTask::from(Act::Sleep(60_000)).timeout(TIMEOUT);
-    let id = site.enqueue(deaf).await;
+    let id = stage.enqueue(deaf).await;
     let started: Instant = props.journal.wait_for(What::Started, 1, LIMIT).await[0].at;
     let dropped = props.journal.wait_for(What::Dropped, 1, LIMIT).await[0].at;
     let ran_for = dropped - started;
@@ -99,18 +101,18 @@ async fn an_async_handler_that_ignores_its_timeout_is_dropped_after_the_cancel_g
         .of(What::Cancelled(windlass::CancelReason::Timeout));
     assert_eq!(cancelled.len(), 1, "it was told first");
 
-    site.wait_for_state(&id, "retry").await;
+    stage.wait_for_state(&id, "retry").await;
     let stats = server.stop().await.stats;
     assert_eq!((stats.retried, stats.leaked), (1, 0), "{stats:?}");
 }
 
 #[tokio::test]
 async fn the_report_of_a_shutdown_names_a_handler_that_was_given_up_before() {
-    let site = Site::new("leak-report").await;
-    let props = site.props();
-    let server = site.server(settings(), &props).await;
-    let id = site.enqueue(NewTask::from(Block).timeout(ms(300))).await;
-    site.wait_for_state(&id, "retry").await;
+    let stage = Stage::new("leak-report").await;
+    let props = stage.props();
+    let server = props.serve(settings()).await;
+    let id = stage.enqueue(NewTask::from(Block).timeout(ms(300))).await;
+    stage.wait_for_state(&id, "retry").await;
     let report = server.stop().await;
     let [still] = &report.still_running[..] else {
         panic!("one handler still runs: {report:?}");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use windlass::{NewTask, RawTask, Router, TaskError};
 
-use crate::fixture::{Act, LIMIT, Settings, Site, What, ms};
-use crate::support::eventually;
+use crate::fixture::{Act, Settings, What};
+use crate::support::{LIMIT, Stage, eventually, ms};
 
 fn settings() -> Settings {
     Settings {
@@ -19,82 +19,79 @@ fn settings() -> Settings {
 }
 
 /// Runs the tasks on a server that vanishes, and waits until their leases have been taken back.
-async fn lose(site: &Site, ids: &[String]) {
-    let props = site.props();
-    let victim = site.holder(settings(), &props).await;
+async fn lose(stage: &Stage, ids: &[String]) {
+    let props = stage.props();
+    let victim = props.hold(settings()).await;
     props
         .journal
         .wait_for(What::Started, ids.len(), LIMIT)
         .await;
     victim.vanish().await;
     eventually("the leases are taken back", LIMIT, async || {
-        let census = site.census().await;
+        let census = stage.audit().await;
         (census.active == 0).then_some(()).ok_or(census)
     })
     .await;
 }
 
-async fn lost(site: &Site, id: &str) -> Option<String> {
-    site.field(id, "lost").await
+async fn lost(stage: &Stage, id: &str) -> Option<String> {
+    stage.field(id, "lost").await
 }
 
-async fn assert_retried(site: &Site, id: &str, times: u32) {
-    let retried = site.field(id, "retried").await;
+async fn assert_retried(stage: &Stage, id: &str, times: u32) {
+    let retried = stage.field(id, "retried").await;
     assert_eq!(retried.as_deref(), Some(&*times.to_string()));
 }
 
 #[tokio::test]
 async fn lost_leases_in_a_row_are_retried_at_once_then_later_and_then_given_up() {
-    let site = Site::new("row").await;
-    let rescuer = site.rescuer(settings()).await;
-    let id = site.enqueue(Act::Wait).await;
+    let stage = Stage::new("row").await;
+    let rescuer = stage.rescuer(settings()).await;
+    let id = stage.enqueue(Act::Wait).await;
 
-    lose(&site, from_ref(&id)).await;
-    assert_eq!(site.state(&id).await, Some("pending"), "the first: at once");
-    assert_eq!(lost(&site, &id).await.as_deref(), Some("1"));
-    assert_retried(&site, &id, 1).await;
-    let error = site.field(&id, "last_error").await.unwrap();
+    lose(&stage, from_ref(&id)).await;
+    assert_eq!(stage.state(&id).await, "pending", "the first: at once");
+    assert_eq!(lost(&stage, &id).await.as_deref(), Some("1"));
+    assert_retried(&stage, &id, 1).await;
+    let error = stage.field(&id, "last_error").await.unwrap();
     assert!(error.starts_with("lease expired"), "{error}");
 
-    lose(&site, from_ref(&id)).await;
-    assert_eq!(site.state(&id).await, Some("retry"), "the second: later");
-    assert_eq!(lost(&site, &id).await.as_deref(), Some("2"));
-    assert_retried(&site, &id, 2).await;
-    let failed_at = site.field(&id, "last_failed_at").await.unwrap();
-    let delay = site.score("retry", &id).await - failed_at.parse::<f64>().unwrap();
+    lose(&stage, from_ref(&id)).await;
+    assert_eq!(stage.state(&id).await, "retry", "the second: later");
+    assert_eq!(lost(&stage, &id).await.as_deref(), Some("2"));
+    assert_retried(&stage, &id, 2).await;
+    let failed_at = stage.field(&id, "last_failed_at").await.unwrap();
+    let due = stage.score("retry", &id).await.unwrap();
+    let delay = due - failed_at.parse::<u64>().unwrap();
     // Redis rounds up to the next ms.
-    assert!((700.0..=701.0).contains(&delay), "{delay}");
+    assert!((700..=701).contains(&delay), "{delay}");
     // Though no server claims anything now.
-    site.wait_for_state(&id, "pending").await;
+    stage.wait_for_state(&id, "pending").await;
 
-    lose(&site, from_ref(&id)).await;
+    lose(&stage, from_ref(&id)).await;
+    assert_eq!(stage.state(&id).await, "archived", "the third: no more");
+    assert_eq!(lost(&stage, &id).await.as_deref(), Some("3"));
     assert_eq!(
-        site.state(&id).await,
-        Some("archived"),
-        "the third: no more"
-    );
-    assert_eq!(lost(&site, &id).await.as_deref(), Some("3"));
-    assert_eq!(
-        site.field(&id, "reason").await.as_deref(),
+        stage.field(&id, "reason").await.as_deref(),
         Some("lease_expired")
     );
-    assert_eq!(site.stat("archived_lease_expired").await, 1);
+    assert_eq!(stage.total("archived_lease_expired").await, 1);
     assert_eq!(rescuer.stop().await.stats.recovered, 3);
 }
 
 #[tokio::test]
 async fn a_lost_lease_without_a_retry_left_is_given_up() {
-    let site = Site::new("exhausted").await;
-    let rescuer = site.rescuer(settings()).await;
-    let none = site.enqueue(NewTask::from(Act::Wait).max_retry(0)).await;
-    let one = site.enqueue(NewTask::from(Act::Wait).max_retry(1)).await;
-    lose(&site, &[none.clone(), one.clone()]).await;
-    assert_eq!(site.state(&none).await, Some("archived"));
-    assert_eq!(site.state(&one).await, Some("pending"));
-    lose(&site, from_ref(&one)).await;
+    let stage = Stage::new("exhausted").await;
+    let rescuer = stage.rescuer(settings()).await;
+    let none = stage.enqueue(NewTask::from(Act::Wait).max_retry(0)).await;
+    let one = stage.enqueue(NewTask::from(Act::Wait).max_retry(1)).await;
+    lose(&stage, &[none.clone(), one.clone()]).await;
+    assert_eq!(stage.state(&none).await, "archived");
+    assert_eq!(stage.state(&one).await, "pending");
+    lose(&stage, from_ref(&one)).await;
     for id in [&none, &one] {
-        assert_eq!(site.state(id).await, Some("archived"));
-        let reason = site.field(id, "reason").await;
+        assert_eq!(stage.state(id).await, "archived");
+        let reason = stage.field(id, "reason").await;
         assert_eq!(reason.as_deref(), Some("retries_exhausted"));
     }
     rescuer.stop().await;
@@ -102,17 +99,17 @@ async fn a_lost_lease_without_a_retry_left_is_given_up() {
 
 #[tokio::test]
 async fn a_settle_ends_the_row() {
-    let site = Site::new("row-ends").await;
-    let rescuer = site.rescuer(settings()).await;
-    let ids = site
+    let stage = Stage::new("row-ends").await;
+    let rescuer = stage.rescuer(settings()).await;
+    let ids = stage
         .enqueue_many(["fail", "snooze", "skip"].map(|kind| RawTask::new(kind, [])))
         .await;
     let [failed, snoozed, skipped] = &ids[..] else {
         unreachable!("three were enqueued");
     };
-    lose(&site, &ids).await;
+    lose(&stage, &ids).await;
     for id in &ids {
-        assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
+        assert_eq!(lost(&stage, id).await.as_deref(), Some("1"));
     }
 
     const LATER: Duration = Duration::from_millis(500);
@@ -126,59 +123,59 @@ async fn a_settle_ends_the_row() {
         .raw("skip", async |_| -> Result<(), _> {
             Err(TaskError::skip_retry("skipped"))
         });
-    let server = site.serve(settings(), router).await;
+    let server = stage.serve_briefly(settings(), router).await;
     eventually("each is settled once", LIMIT, async || {
-        let stats = server.stats();
+        let stats = server.handle.stats();
         let settled = (stats.retried, stats.deferred, stats.archived) == (1, 1, 1);
         settled.then_some(()).ok_or(stats)
     })
     .await;
     server.stop().await;
     for id in &ids {
-        assert_eq!(lost(&site, id).await, None, "the row is over");
+        assert_eq!(lost(&stage, id).await, None, "the row is over");
     }
-    assert_eq!(site.state(skipped).await, Some("archived"));
+    assert_eq!(stage.state(skipped).await, "archived");
 
-    lose(&site, &ids[..2]).await;
+    lose(&stage, &ids[..2]).await;
     for id in [failed, snoozed] {
-        assert_eq!(lost(&site, id).await.as_deref(), Some("1"), "a new row");
-        assert_eq!(site.state(id).await, Some("pending"), "retried at once");
+        assert_eq!(lost(&stage, id).await.as_deref(), Some("1"), "a new row");
+        assert_eq!(stage.state(id).await, "pending", "retried at once");
     }
     assert_eq!(rescuer.stop().await.stats.recovered, 5);
 }
 
 #[tokio::test]
 async fn handing_a_task_back_does_not_end_the_row() {
-    let site = Site::new("row-goes-on").await;
-    let rescuer = site.rescuer(settings()).await;
-    let ids = site.enqueue_many([Act::Wait]).await;
+    let stage = Stage::new("row-goes-on").await;
+    let rescuer = stage.rescuer(settings()).await;
+    let ids = stage.enqueue_many([Act::Wait]).await;
     let id = &ids[0];
-    lose(&site, &ids).await;
-    assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
+    lose(&stage, &ids).await;
+    assert_eq!(lost(&stage, id).await.as_deref(), Some("1"));
 
-    let props = site.props();
+    let props = stage.props();
     let stops_at_once = Settings {
         shutdown_grace: ms(0),
         ..settings()
     };
-    let server = site.server(stops_at_once, &props).await;
+    let server = props.serve(stops_at_once).await;
     props.journal.wait_for(What::Started, 1, LIMIT).await;
     assert_eq!(server.stop().await.stats.released, 1);
-    assert_eq!(lost(&site, id).await.as_deref(), Some("1"));
-    assert_retried(&site, id, 1).await;
+    assert_eq!(lost(&stage, id).await.as_deref(), Some("1"));
+    assert_retried(&stage, id, 1).await;
 
-    lose(&site, &ids).await;
-    assert_eq!(lost(&site, id).await.as_deref(), Some("2"));
-    assert_eq!(site.state(id).await, Some("retry"), "not at once any more");
+    lose(&stage, &ids).await;
+    assert_eq!(lost(&stage, id).await.as_deref(), Some("2"));
+    assert_eq!(stage.state(id).await, "retry", "not at once any more");
 
-    let site = Site::new("row-unknown").await;
-    let second_rescuer = site.rescuer(settings()).await;
-    let ids = site.enqueue_many([Act::Wait]).await;
-    lose(&site, &ids).await;
+    let stage = Stage::new("row-unknown").await;
+    let second_rescuer = stage.rescuer(settings()).await;
+    let ids = stage.enqueue_many([Act::Wait]).await;
+    lose(&stage, &ids).await;
     let knows_nothing = Router::new().raw("other", async |_| Ok::<_, String>(()));
-    let server = site.serve(settings(), knows_nothing).await;
-    site.wait_for_state(&ids[0], "scheduled").await;
-    assert_eq!(lost(&site, &ids[0]).await.as_deref(), Some("1"));
+    let server = stage.serve_briefly(settings(), knows_nothing).await;
+    stage.wait_for_state(&ids[0], "scheduled").await;
+    assert_eq!(lost(&stage, &ids[0]).await.as_deref(), Some("1"));
     server.stop().await;
     rescuer.stop().await;
     second_rescuer.stop().await;

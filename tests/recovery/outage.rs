@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use windlass::Stats;
 
-use crate::fixture::{Act, InProcess, LIMIT, Props, Settings, Site, What, ms};
-use crate::support::{RedisServer, eventually};
+use crate::fixture::{Act, Props, Settings, What};
+use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, ms};
 
 /// Longer than lease and clock skew of [`Settings::default`], and than three scans. The tests sleep for
 /// it, because nothing can be waited for while Redis, or every server, is away.
@@ -18,28 +18,28 @@ fn grace() -> Duration {
 
 /// One server that runs three tasks, and three idle ones that would take over a lost lease.
 struct Scene {
-    site: Site,
+    stage: Stage,
     props: Props,
-    busy: InProcess,
+    busy: Running,
     idle_props: Props,
-    idle: Vec<InProcess>,
+    idle: Vec<Running>,
 }
 
 impl Scene {
     async fn set(redis: &RedisServer, settings: Settings) -> Self {
-        let site = Site::on(redis, "outage").await;
-        let props = site.props();
-        let busy = site.holder(settings, &props).await;
-        site.enqueue_many([Act::Wait; 3]).await;
+        let stage = Stage::on(redis, "outage").await;
+        let props = stage.props();
+        let busy = props.hold(settings).await;
+        stage.enqueue_many([Act::Wait; 3]).await;
         props.journal.wait_for(What::Started, 3, LIMIT).await;
-        let idle_props = site.props();
+        let idle_props = stage.props();
         let mut idle = Vec::new();
         for _ in 0..3 {
-            idle.push(site.server(settings, &idle_props).await);
+            idle.push(idle_props.serve(settings).await);
         }
-        assert_eq!(site.meta("grace_until").await, None, "no outage yet");
+        assert_eq!(stage.meta("grace_until").await, None, "no outage yet");
         Self {
-            site,
+            stage,
             props,
             busy,
             idle_props,
@@ -50,13 +50,13 @@ impl Scene {
     /// After the outage: waits until leases may be taken again and have been looked at, and checks
     /// that none was taken.
     async fn nothing_was_taken(mut self, redis: &RedisServer) {
-        self.site.redis = redis.connection().await;
+        self.stage.reconnect(redis).await;
         eventually(
             "the grace is over and a server has looked",
             LIMIT,
             async || {
-                let until = self.site.meta("grace_until").await;
-                let pulse = self.site.meta("pulse").await;
+                let until = self.stage.meta("grace_until").await;
+                let pulse = self.stage.meta("pulse").await;
                 match (until, pulse) {
                     (Some(until), Some(pulse)) if pulse > until => Ok(()),
                     times => Err(times),
@@ -66,11 +66,11 @@ impl Scene {
         .await;
         let stolen = self.idle_props.journal.entries();
         assert!(stolen.is_empty(), "{stolen:?}");
-        assert_eq!(self.site.census().await.active, 3, "still leased");
+        assert_eq!(self.stage.audit().await.active, 3, "still leased");
 
         self.props.gate.open();
-        self.site.wait_until_done(3).await;
-        assert_eq!(self.site.stat("recovered").await, 0);
+        self.stage.wait_until_done(3).await;
+        assert_eq!(self.stage.total("recovered").await, 0);
         let Stats {
             completed,
             leases_lost,
@@ -124,19 +124,19 @@ async fn a_redis_that_was_restarted_takes_no_lease_from_a_live_server() {
 
 #[tokio::test]
 async fn a_fresh_server_after_an_outage_takes_nothing_before_the_grace_is_over() {
-    let site = Site::new("fresh").await;
-    let props = site.props();
-    let first = site.holder(Settings::default(), &props).await;
-    site.enqueue_many([Act::Finish; 3]).await;
+    let stage = Stage::new("fresh").await;
+    let props = stage.props();
+    let first = props.hold(Settings::default()).await;
+    stage.enqueue_many([Act::Finish; 3]).await;
     props.journal.wait_for(What::Started, 3, LIMIT).await;
     first.vanish().await;
     // Nobody serves for so long that all leases are past their cutoff.
     tokio::time::sleep(OUTAGE).await;
 
-    let fresh_props = site.props();
+    let fresh_props = stage.props();
     fresh_props.gate.open();
     let started = Instant::now();
-    let fresh = site.server(Settings::default(), &fresh_props).await;
+    let fresh = fresh_props.serve(Settings::default()).await;
     let again = fresh_props.journal.wait_for(What::Started, 3, LIMIT).await;
     for entry in again {
         let after = entry.at - started;
@@ -147,6 +147,6 @@ async fn a_fresh_server_after_an_outage_takes_nothing_before_the_grace_is_over()
         );
         assert_eq!(entry.attempt, 2);
     }
-    site.wait_until_done(3).await;
+    stage.wait_until_done(3).await;
     assert_eq!(fresh.stop().await.stats.recovered, 3);
 }

@@ -1,12 +1,13 @@
 //! A worker that is frozen for longer than its lease, and wakes up when its tasks are another's.
 
-use crate::fixture::{Act, Census, LIMIT, Settings, Site, What, Worker};
+use crate::fixture::{Act, Settings, What, Worker};
+use crate::support::{Census, LIMIT, Stage};
 
 /// A frozen worker whose tasks wait for a cancellation that ends in a late complete and a late retry,
 /// and one that ends by itself while the worker is frozen.
-async fn freeze_with_three_tasks(site: &Site) -> (Worker, Vec<String>) {
-    let mut worker = site.worker(Settings::default()).await;
-    let mut ids = site
+async fn freeze_with_three_tasks(stage: &Stage) -> (Worker, Vec<String>) {
+    let mut worker = stage.worker(Settings::default()).await;
+    let mut ids = stage
         .enqueue_many([Act::Finish, Act::Wait, Act::Sleep(500)])
         .await;
     worker.wait_for("Started", 3).await;
@@ -34,26 +35,26 @@ async fn end_after_three_refusals(worker: &mut Worker) {
 
 #[tokio::test]
 async fn a_frozen_workers_late_settles_are_refused_while_the_new_holder_runs() {
-    let site = Site::new("frozen-stale").await;
-    let (mut frozen, ids) = freeze_with_three_tasks(&site).await;
-    let props = site.props();
-    let second = site.holder(Settings::default(), &props).await;
+    let stage = Stage::new("frozen-stale").await;
+    let (mut frozen, ids) = freeze_with_three_tasks(&stage).await;
+    let props = stage.props();
+    let second = props.hold(Settings::default()).await;
     let started = props.journal.wait_for(What::Started, 3, LIMIT).await;
     assert!(started.iter().all(|entry| entry.attempt == 2));
 
     frozen.signal("CONT");
     end_after_three_refusals(&mut frozen).await;
     // Three settles, and the extensions of the heartbeat that came before or between them.
-    let stale = site.stat("stale").await;
+    let stale = stage.total("stale").await;
     assert!((3..=6).contains(&stale), "{stale}");
-    assert_eq!(site.census().await.active, 3);
+    assert_eq!(stage.audit().await.active, 3);
     for id in &ids {
-        assert_eq!(site.state(id).await, Some("active"));
-        assert_eq!(site.field(id, "retried").await.as_deref(), Some("1"));
+        assert_eq!(stage.state(id).await, "active");
+        assert_eq!(stage.field(id, "retried").await.as_deref(), Some("1"));
     }
 
     props.gate.open();
-    site.wait_until_done(3).await;
+    stage.wait_until_done(3).await;
     let report = second.stop().await;
     assert_eq!(report.stats.completed, 3);
     assert_eq!(report.stats.settles_refused + report.stats.leases_lost, 0);
@@ -61,21 +62,21 @@ async fn a_frozen_workers_late_settles_are_refused_while_the_new_holder_runs() {
 
 #[tokio::test]
 async fn a_frozen_workers_late_settles_are_refused_when_the_new_holder_is_done() {
-    let site = Site::new("frozen-gone").await;
-    let (mut frozen, ids) = freeze_with_three_tasks(&site).await;
-    let props = site.props();
+    let stage = Stage::new("frozen-gone").await;
+    let (mut frozen, ids) = freeze_with_three_tasks(&stage).await;
+    let props = stage.props();
     props.gate.open();
-    let second = site.server(Settings::default(), &props).await;
-    site.wait_until_done(3).await;
+    let second = props.serve(Settings::default()).await;
+    stage.wait_until_done(3).await;
 
     frozen.signal("CONT");
     end_after_three_refusals(&mut frozen).await;
     let expected = Census {
         enqueued: 3,
-        completed: 3,
+        succeeded: 3,
         ..Census::default()
     };
-    assert_eq!(site.census().await, expected, "nothing comes back");
+    assert_eq!(stage.audit().await, expected, "nothing comes back");
     assert_eq!(props.journal.ids(What::Ended), ids, "each ran once there");
     let report = second.stop().await;
     assert_eq!(report.stats.completed, 3);

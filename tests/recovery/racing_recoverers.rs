@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use crate::fixture::{Act, LIMIT, Settings, Site};
-use crate::support::eventually;
+use crate::fixture::{Act, Settings};
+use crate::support::{LIMIT, Stage, eventually};
 
 const TASKS: u64 = 1_000;
 
 #[tokio::test]
 async fn twenty_servers_take_back_a_thousand_lost_leases_once_each() {
-    let site = Site::new("twenty").await;
+    let stage = Stage::new("twenty").await;
     let holding = Settings {
         concurrency: TASKS as usize,
         ..Settings::default()
     };
-    let holder = site.holder(holding, &site.props()).await;
-    let ids = site.enqueue_many((0..TASKS).map(|_| Act::Mark(0))).await;
+    let holder = stage.props().hold(holding).await;
+    let ids = stage.enqueue_many((0..TASKS).map(|_| Act::Mark(0))).await;
     eventually("all tasks are leased", LIMIT, async || {
-        let census = site.census().await;
+        let census = stage.audit().await;
         (census.active == TASKS).then_some(()).ok_or(census)
     })
     .await;
 
-    let mut twenty = site
+    let mut twenty = stage
         .worker(Settings {
             servers: 20,
             concurrency: 20,
@@ -32,13 +32,13 @@ async fn twenty_servers_take_back_a_thousand_lost_leases_once_each() {
     let servers: BTreeSet<_> = twenty.server_ids().into_iter().collect();
     assert_eq!(servers.len(), 20);
     holder.vanish().await;
-    site.wait_until_done(TASKS).await;
+    stage.wait_until_done(TASKS).await;
 
-    let marks = site.marks().await;
+    let marks = stage.marks().await;
     assert_eq!(marks.len(), ids.len());
     assert!(marks.values().all(|times| *times == 1), "each ran once");
     for name in ["recovered", "retried", "failed"] {
-        assert_eq!(site.stat(name).await, TASKS, "{name}");
+        assert_eq!(stage.total(name).await, TASKS, "{name}");
     }
     twenty.signal("TERM");
     let report = twenty.report().await;

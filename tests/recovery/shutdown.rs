@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use windlass::{CancelReason, NewTask};
 
-use crate::fixture::{Act, Block, LIMIT, Settings, Site, What, ms};
+use crate::fixture::{Act, Block, Settings, What};
+use crate::support::{LIMIT, Stage, ms};
 
 const CANCELLED: What = What::Cancelled(CancelReason::Shutdown);
 
@@ -18,13 +19,13 @@ fn settings() -> Settings {
 
 /// `long` runs for 60 s or until it is cancelled, on a server that stops, and then elsewhere.
 async fn is_handed_over(name: &str, long: Act, ends: What) {
-    let site = Site::new(name).await;
-    let props = site.props();
-    let first = site.server(settings(), &props).await;
-    let id = site.enqueue(long).await;
+    let stage = Stage::new(name).await;
+    let props = stage.props();
+    let first = props.serve(settings()).await;
+    let id = stage.enqueue(long).await;
     let started = props.journal.wait_for(What::Started, 1, LIMIT).await[0].at;
-    let elsewhere = site.props();
-    let second = site.holder(settings(), &elsewhere).await;
+    let elsewhere = stage.props();
+    let second = elsewhere.hold(settings()).await;
 
     let report = first.stop().await;
     assert_eq!(report.stats.released, 1, "{report:?}");
@@ -47,13 +48,13 @@ async fn is_handed_over(name: &str, long: Act, ends: What) {
     );
     assert!(again[0].at > cancelled[0].at, "never on both at once");
     elsewhere.gate.open();
-    site.wait_until_done(1).await;
+    stage.wait_until_done(1).await;
     assert_eq!(
         second.stop().await.stats.recovered,
         0,
         "not by a lost lease"
     );
-    assert_eq!(site.stat("retried").await, 0);
+    assert_eq!(stage.total("retried").await, 0);
 }
 
 #[tokio::test]
@@ -68,34 +69,34 @@ async fn a_long_handler_that_ignores_the_shutdown_is_dropped_and_its_task_runs_e
 
 #[tokio::test]
 async fn a_handler_that_ends_within_the_cancel_grace_completes() {
-    let site = Site::new("cancel-grace").await;
-    let props = site.props();
-    let server = site.server(settings(), &props).await;
+    let stage = Stage::new("cancel-grace").await;
+    let props = stage.props();
+    let server = props.serve(settings()).await;
     // Ends 0.5 s after its cancellation; the other one at once, and well.
-    let ids = site.enqueue_many([Act::Sleep(1_500), Act::Finish]).await;
+    let ids = stage.enqueue_many([Act::Sleep(1_500), Act::Finish]).await;
     props.journal.wait_for(What::Started, 2, LIMIT).await;
     let stats = server.stop().await.stats;
     assert_eq!((stats.completed, stats.released), (2, 0), "{stats:?}");
     assert_eq!(props.journal.ids(CANCELLED), ids);
     assert_eq!(props.journal.ids(What::Ended), ids);
-    site.wait_until_done(2).await;
+    stage.wait_until_done(2).await;
 }
 
 /// The blocking handler is given up; its lease runs out, so that its task does not run twice at
 /// once for as long as the lease lasts.
 #[tokio::test]
 async fn the_report_names_handlers_that_still_run_and_their_tasks_run_elsewhere() {
-    let site = Site::new("still-running").await;
+    let stage = Stage::new("still-running").await;
     let settings = Settings {
         shutdown_grace: ms(100),
         cancel_grace: ms(300),
         ..Settings::default()
     };
-    let props = site.props();
-    let server = site.server(settings, &props).await;
-    let id = site.enqueue(Block).await;
+    let props = stage.props();
+    let server = props.serve(settings).await;
+    let id = stage.enqueue(Block).await;
     props.journal.wait_for(What::Started, 1, LIMIT).await;
-    let ended = site.enqueue(NewTask::from(Act::Sleep(0))).await;
+    let ended = stage.enqueue(NewTask::from(Act::Sleep(0))).await;
     props.journal.wait_for(What::Ended, 1, LIMIT).await;
     assert_eq!(props.journal.ids(What::Ended), [ended]);
 
@@ -113,14 +114,14 @@ async fn the_report_names_handlers_that_still_run_and_their_tasks_run_elsewhere(
         (1, 0),
         "{report:?}"
     );
-    assert_eq!(site.state(&id).await, Some("active"), "still leased");
+    assert_eq!(stage.state(&id).await, "active", "still leased");
 
-    let elsewhere = site.props();
+    let elsewhere = stage.props();
     elsewhere.gate.open();
-    let second = site.server(settings, &elsewhere).await;
+    let second = elsewhere.serve(settings).await;
     let again = elsewhere.journal.wait_for(What::Ended, 1, LIMIT).await;
     assert_eq!((&again[0].id, again[0].attempt), (&id, 2));
-    site.wait_until_done(2).await;
+    stage.wait_until_done(2).await;
     second.stop().await;
     props.gate.open();
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use windlass::{NewTask, Report};
 
-use crate::fixture::{Act, Block, LIMIT, Settings, Site, What, ms};
-use crate::support::RedisServer;
+use crate::fixture::{Act, Block, Settings, What};
+use crate::support::{LIMIT, RedisServer, Stage, ms};
 
 /// As documented, and one more for a machine that is busy.
 const BEYOND_THE_GRACES: Duration = Duration::from_secs(4 + 1);
@@ -27,13 +27,13 @@ fn settings() -> Settings {
 /// handlers have ended.
 async fn stops_in_time(away: fn(&RedisServer), tasks: Vec<NewTask>, ended: usize) -> Report {
     let redis = RedisServer::start(&[]);
-    let site = Site::on(&redis, "no-redis").await;
-    let props = site.props();
-    let server = site.server(settings(), &props).await;
-    site.enqueue(Act::Sleep(0)).await;
-    site.wait_until_done(1).await;
+    let stage = Stage::on(&redis, "no-redis").await;
+    let props = stage.props();
+    let server = props.serve(settings()).await;
+    stage.enqueue(Act::Sleep(0)).await;
+    stage.wait_until_done(1).await;
     let started = tasks.len();
-    site.enqueue_many(tasks).await;
+    stage.enqueue_many(tasks).await;
     let journal = &props.journal;
     journal.wait_for(What::Started, 1 + started, LIMIT).await;
     away(&redis);

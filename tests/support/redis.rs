@@ -91,14 +91,7 @@ impl RedisServer {
 
     /// A new connection. It and each of its commands may take 5 s.
     pub async fn connection(&self) -> MultiplexedConnection {
-        let limits = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CLIENT_LIMIT))
-            .set_response_timeout(Some(CLIENT_LIMIT));
-        Client::open(self.url())
-            .expect("the URL is valid")
-            .get_multiplexed_async_connection_with_config(&limits)
-            .await
-            .expect("the test's own Redis must accept a connection")
+        connection(&self.url()).await
     }
 
     /// Kills the server (SIGKILL). What it kept in memory only is lost.
@@ -128,6 +121,18 @@ impl RedisServer {
     fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A new connection to a test's Redis. The library's own limit of 0.5 s is too short for a busy machine.
+pub async fn connection(url: &str) -> MultiplexedConnection {
+    let limits = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CLIENT_LIMIT))
+        .set_response_timeout(Some(CLIENT_LIMIT));
+    Client::open(url)
+        .expect("the URL is valid")
+        .get_multiplexed_async_connection_with_config(&limits)
+        .await
+        .expect("the test's own Redis must accept a connection")
 }
 
 /// Starts the server and waits until it answers; false when its port is taken.

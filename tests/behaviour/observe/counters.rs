@@ -10,14 +10,14 @@ use crate::fixture::{HOUR, LIMIT, Running, Stage, ms, task};
 use crate::puppet::{Call, Calls, puppet};
 use crate::support::eventually;
 
-type Counts = BTreeMap<String, i64>;
+type Counts = BTreeMap<String, u64>;
 
 async fn counts(stage: &Stage, name: &str) -> Counts {
     stage.redis().hgetall(stage.key(name)).await.unwrap()
 }
 
 /// Waits until the totals are these and no others; checks that the days have them, too.
-async fn assert_counts(stage: &Stage, wanted: &[(&str, i64)]) {
+async fn assert_counts(stage: &Stage, wanted: &[(&str, u64)]) {
     let wanted: Counts = wanted.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
     eventually(&format!("totals are {wanted:?}"), LIMIT, async || {
         let now = counts(stage, "stats").await;
@@ -306,7 +306,7 @@ async fn a_counter_at_its_end_stops_nothing() {
     inspector.archive("default", "first").await.unwrap();
     server.stop().await;
     for counter in ["enqueued", "processed", "archived", "hooks_run", "deleted"] {
-        assert_eq!(stage.total(counter).await, i64::MAX, "{counter}");
+        assert_eq!(stage.total(counter).await, i64::MAX as u64, "{counter}");
     }
     stage.audit().await;
 }

@@ -9,11 +9,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, FromRedisValue};
+use tokio::sync::OnceCell;
 use windlass::{Client, ClientBuilder, Inspector, NewTask, RawTask, TaskInfo};
 
+pub use self::audit::Census;
 pub use self::by_hand::write_tasks;
 pub use self::server::Running;
-use super::{RedisServer, eventually, unique_prefix};
+use super::{RedisServer, connection, eventually, unique_prefix};
 
 /// How long anything may take that is not measured.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -40,10 +42,13 @@ pub const STATES: [&str; 6] = [
     "completed",
 ];
 
+#[derive(Clone)]
 pub struct Stage {
     url: String,
     pub prefix: String,
     redis: MultiplexedConnection,
+    /// What the stage itself enqueues with.
+    client: OnceCell<Client>,
 }
 
 impl Stage {
@@ -58,12 +63,18 @@ impl Stage {
     }
 
     pub fn at(url: String, prefix: String, redis: MultiplexedConnection) -> Self {
-        Self { url, prefix, redis }
+        let client = OnceCell::new();
+        Self {
+            url,
+            prefix,
+            redis,
+            client,
+        }
     }
 
     /// Clients and servers reach Redis there; the test's own looks stay direct.
     pub fn behind(self, url: String) -> Self {
-        Self { url, ..self }
+        Self::at(url, self.prefix, self.redis)
     }
 
     /// The same keys, looked at through a new connection: Redis was restarted.
@@ -88,6 +99,21 @@ impl Stage {
         client.expect("the test's Redis is there")
     }
 
+    /// Enqueues a task; returns its id.
+    pub async fn enqueue(&self, task: impl Into<NewTask>) -> String {
+        self.enqueue_many([task]).await.remove(0)
+    }
+
+    /// Enqueues tasks; returns their ids, in order.
+    pub async fn enqueue_many<T: Into<NewTask>>(
+        &self,
+        tasks: impl IntoIterator<Item = T>,
+    ) -> Vec<String> {
+        let client = self.client.get_or_init(|| self.client()).await;
+        let enqueued = client.enqueue_many(tasks).await.into_iter();
+        enqueued.map(|task| task.expect("enqueued").id).collect()
+    }
+
     pub fn key_of(&self, queue: &str, name: &str) -> String {
         format!("{}:{{{queue}}}:{name}", self.prefix)
     }
@@ -107,6 +133,18 @@ impl Stage {
         let record: BTreeMap<String, Vec<u8>> = record.expect("a record is a hash");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         record.into_iter().map(|(k, v)| (k, text(v))).collect()
+    }
+
+    /// A field of a task's record.
+    pub async fn field(&self, id: &str, field: &str) -> Option<String> {
+        let value = self.redis().hget(self.record_key(id), field).await;
+        value.expect("a record is a hash")
+    }
+
+    /// A number in the `meta` of the queue `default`.
+    pub async fn meta(&self, field: &str) -> Option<u64> {
+        let value = self.redis().hget(self.key("meta"), field).await;
+        value.expect("it is a number")
     }
 
     /// The members of a sorted set of the queue `default` and their scores, lowest first.
@@ -168,11 +206,11 @@ impl Stage {
     }
 
     /// The totals that the scripts keep of the queue `default`.
-    pub async fn totals(&self) -> HashMap<String, i64> {
+    pub async fn totals(&self) -> HashMap<String, u64> {
         self.redis().hgetall(self.key("stats")).await.unwrap()
     }
 
-    pub async fn total(&self, name: &str) -> i64 {
+    pub async fn total(&self, name: &str) -> u64 {
         self.totals().await.get(name).copied().unwrap_or(0)
     }
 
@@ -194,9 +232,7 @@ impl Stage {
     pub async fn from_environment() -> Self {
         let get = |name| std::env::var(name).expect("the parent has set it");
         let url = get("REDIS");
-        let client = redis::Client::open(&*url).expect("the URL is valid");
-        let redis = client.get_multiplexed_async_connection().await;
-        let redis = redis.expect("the parent's Redis is there");
+        let redis = connection(&url).await;
         Self::at(url, get("PREFIX"), redis)
     }
 
@@ -254,7 +290,7 @@ impl Stage {
     }
 
     /// Waits until a counter of the queue `default` has reached `count`, and sees that it goes no further.
-    pub async fn wait_for_total(&self, counter: &str, count: i64) {
+    pub async fn wait_for_total(&self, counter: &str, count: u64) {
         eventually(&format!("{counter} is {count}"), LIMIT, async || {
             let now = self.total(counter).await;
             if now >= count { Ok(()) } else { Err(now) }

@@ -31,6 +31,17 @@ impl Stage {
         self.serve_with(self.server(), router).await
     }
 
+    /// Waits until this many tries ended well and no task is left, also not in the archive.
+    pub async fn wait_until_done(&self, succeeded: u64) {
+        let title = format!("{succeeded} tasks are done and none is left");
+        eventually(&title, LIMIT, async || {
+            let census = self.audit().await;
+            let done = census.in_all_states() == 0 && census.succeeded == succeeded;
+            done.then_some(()).ok_or(census)
+        })
+        .await;
+    }
+
     /// How many tasks of the queue `default` stand in each state, at one moment.
     pub async fn counts(&self) -> [usize; STATES.len()] {
         self.counts_of("default").await.unwrap()
@@ -72,9 +83,29 @@ impl Running {
         Self { handle, run }
     }
 
+    /// Builds and starts one that claims nothing.
+    pub async fn start_quiet(settings: ServerBuilder, router: Router) -> Self {
+        let server = settings.build(router).await.expect("the server is built");
+        server.handle().quiet();
+        Self::start(server)
+    }
+
+    /// Stops it as SIGTERM does, and waits for its end.
     pub async fn stop(self) -> Report {
         self.handle.stop();
-        let report = within("the server stops", LIMIT, self.run).await;
+        self.end().await
+    }
+
+    /// Waits for its end.
+    pub async fn end(self) -> Report {
+        let report = within("the server ends", LIMIT, self.run).await;
         report.expect("the server does not panic")
+    }
+
+    /// Drops the future that runs it: its leases run out, as after a crash.
+    pub async fn vanish(self) {
+        self.run.abort();
+        let ended = self.run.await;
+        assert!(ended.is_err_and(|error| error.is_cancelled()));
     }
 }
