@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Key prefix of everything that windlass writes to Redis.
 pub const PREFIX: &str = "windlass";
+/// Where Redis is, unless something else is said.
+pub const REDIS_URL: &str = "redis://127.0.0.1/";
 /// Queue of a task for which none was named (as in asynq).
 pub const QUEUE: &str = "default";
 /// Handlers that one server runs at the same time: a constant, so that every deployment behaves alike.
@@ -36,6 +38,11 @@ pub const CANCEL_GRACE: Duration = Duration::from_secs(5);
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long Redis may take to answer one command.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a TCP connection may be silent before the system asks whether its other end still lives:
+/// less than the minutes after which routers and firewalls forget a connection.
+pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
+/// How long sent data may stay unacknowledged before the system gives a TCP connection up.
+pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a server puts off a task of a kind that it does not know; the real delay is this ± half.
 pub const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(10);
 /// The largest encoded payload, in bytes.

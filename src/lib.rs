@@ -54,7 +54,9 @@ mod server;
 mod task;
 mod user_code;
 
-pub use broker::{BrokerError, ConnectProblem, RedisFinding, UrlProblem};
+pub use broker::{
+    BrokerError, ConnectProblem, RedisConfig, RedisConfigError, RedisFinding, UrlProblem,
+};
 pub use client::{
     AlreadyExists, Client, ClientBuilder, ClientError, Enqueue, EnqueueError, EnqueueOutcome,
     Enqueued, WaitError, Waited,

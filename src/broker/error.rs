@@ -13,14 +13,6 @@ type Source = Arc<dyn StdError + Send + Sync>;
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum BrokerError {
-    /// The URL cannot be used.
-    #[error("the Redis URL {url:?} cannot be used: {problem}")]
-    Url {
-        /// The URL, without its password.
-        url: String,
-        /// What is wrong with it.
-        problem: UrlProblem,
-    },
     /// No connection could be made.
     #[error("could not connect to Redis at {address}: {problem}")]
     Connect {
@@ -77,21 +69,6 @@ pub enum BrokerError {
         /// The script's name.
         script: &'static str,
     },
-}
-
-/// What is wrong with a Redis URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UrlProblem {
-    /// The scheme is unknown.
-    #[error("its scheme is none of redis://, rediss:// and unix://")]
-    Scheme,
-    /// It asks for TLS, which this build lacks.
-    #[error("rediss:// needs windlass' feature `tls`")]
-    TlsFeature,
-    /// It is malformed in another way.
-    #[error("it is malformed: write redis://user:password@host:port/db")]
-    Malformed,
 }
 
 /// Why a connection could not be made.

@@ -13,6 +13,10 @@ impl Keys {
         }
     }
 
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     pub(crate) fn queue(&self, name: &str) -> Queue {
         Queue {
             name: name.into(),

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::fmt;
+use std::sync::Arc;
 
 use super::batch::batch_len;
 use super::{EnqueueError, Enqueued};
@@ -8,24 +8,13 @@ use crate::task::InvalidTask;
 
 /// Enqueues lists of tasks, on connections of its own, so that they do not hold up single enqueues.
 pub(super) struct Bulk {
-    pool: Pool,
+    pool: Arc<Pool>,
     keys: Keys,
 }
 
-impl fmt::Debug for Bulk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bulk").finish_non_exhaustive()
-    }
-}
-
 impl Bulk {
-    pub(super) fn new(pool: Pool, keys: Keys) -> Self {
+    pub(super) fn new(pool: Arc<Pool>, keys: Keys) -> Self {
         Self { pool, keys }
-    }
-
-    /// For other short calls.
-    pub(super) fn connection(&self) -> &Pool {
-        &self.pool
     }
 
     /// One result for each item, in order.
@@ -67,7 +56,7 @@ impl Bulk {
         items: Vec<(usize, EnqueueItem)>,
         results: &mut [Result<Enqueued, EnqueueError>],
     ) -> Result<(), BrokerError> {
-        if let Err(error) = list_queues(&self.pool, &self.keys, [queue].iter()).await {
+        if let Err(error) = list_queues(&*self.pool, &self.keys, [queue].iter()).await {
             refuse(&items, &error, results);
             return Err(error);
         }
@@ -75,7 +64,7 @@ impl Bulk {
         let mut rest = items.as_slice();
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch_len(rest.iter().map(|(_, item)| item)));
-            match enqueue(&self.pool, &queue, batch.iter().map(|(_, item)| item)).await {
+            match enqueue(&*self.pool, &queue, batch.iter().map(|(_, item)| item)).await {
                 Ok(answers) => {
                     for ((place, item), answer) in batch.iter().zip(answers) {
                         results[*place] = Ok(Enqueued::answered(item, answer));

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,12 +40,6 @@ impl Listener {
 pub(super) struct Ears {
     pub(super) ended: broadcast::Receiver<Arc<str>>,
     pub(super) subscribed: watch::Receiver<u64>,
-}
-
-impl fmt::Debug for Endings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endings").finish_non_exhaustive()
-    }
 }
 
 impl Endings {

@@ -2,20 +2,17 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::broker::BrokerError;
-use crate::task::{InvalidTask, NameError};
+use crate::broker::{BrokerError, RedisConfigError};
+use crate::task::InvalidTask;
 
 /// Why a client could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The prefix cannot be used.
+    /// The [`RedisConfig`](crate::RedisConfig) cannot be used.
     #[error(transparent)]
-    Prefix(#[from] NameError),
-    /// A timeout of zero would fail every call.
-    #[error("{0} is zero: give at least 1 ms")]
-    ZeroDuration(&'static str),
-    /// Redis cannot be used.
+    Config(#[from] RedisConfigError),
+    /// Redis cannot be reached, or refuses.
     #[error(transparent)]
     Broker(#[from] BrokerError),
 }

@@ -1,10 +1,12 @@
+use std::fmt;
 use std::sync::Arc;
 
 use super::bulk::Bulk;
 use super::endings::Endings;
 use super::joiner::Joiner;
 use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
-use crate::broker::{EnqueueItem, Keys};
+use crate::broker::{EnqueueItem, Keys, Pool, RedisConfig};
+use crate::inspector::Inspector;
 use crate::task::{InvalidTask, NewTask, generate_id};
 
 /// Enqueues tasks. Cheap to clone; clones share their connections, and enqueues that happen at the
@@ -30,36 +32,43 @@ use crate::task::{InvalidTask, NewTask, generate_id};
 /// println!("{}", enqueued.id);
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Client {
     pub(super) joiner: Arc<Joiner>,
     pub(super) bulk: Arc<Bulk>,
     pub(super) endings: Arc<Endings>,
+    /// For short calls other than a single enqueue.
+    pub(super) pool: Arc<Pool>,
     pub(super) keys: Keys,
     pub(super) max_payload: usize,
 }
 
 impl Client {
-    /// A client with default settings that has reached Redis. URLs: `redis://`, `unix://`, and
-    /// `rediss://` with the feature `tls`.
+    /// A client with default settings that has reached Redis: at a URL, or by a [`RedisConfig`].
     ///
     /// # Errors
-    /// A bad URL, or a Redis that cannot be reached or refuses the login.
-    pub async fn connect(url: &str) -> Result<Self, ClientError> {
-        Self::builder(url).connect().await
+    /// A URL or [`RedisConfig`] that cannot be used, or a Redis that cannot be reached or refuses the
+    /// login.
+    pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
+        Self::builder().redis(redis).connect().await
     }
 
     /// A client with default settings that connects at its first enqueue.
     ///
     /// # Errors
-    /// A bad URL.
-    pub fn lazy(url: &str) -> Result<Self, ClientError> {
-        Self::builder(url).lazy()
+    /// A URL or [`RedisConfig`] that cannot be used.
+    pub fn lazy(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
+        Self::builder().redis(redis).lazy()
     }
 
     /// Settings for a client.
-    pub fn builder(url: &str) -> ClientBuilder {
-        ClientBuilder::new(url)
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// An inspector of the same Redis and prefix, on this client's connections.
+    pub fn inspector(&self) -> Inspector {
+        Inspector::new(self.pool.clone(), self.keys.clone())
     }
 
     /// Enqueues one task: set its options, then await it.
@@ -94,5 +103,14 @@ impl Client {
             payload,
             options,
         })
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("address", &self.pool.address())
+            .field("prefix", &self.keys.prefix())
+            .finish_non_exhaustive()
     }
 }

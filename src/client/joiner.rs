@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -43,14 +42,6 @@ struct Waiting {
     answer: oneshot::Sender<Result<Enqueued, EnqueueError>>,
     /// Held here and not by the caller, who may give up while this still waits.
     _place: OwnedSemaphorePermit,
-}
-
-impl fmt::Debug for Joiner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Joiner")
-            .field("link", &self.link)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Joiner {

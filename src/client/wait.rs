@@ -85,7 +85,7 @@ impl Client {
         let _ = tokio::time::timeout(SUBSCRIBE.min(timeout), subscribed).await;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let look = wait(self.bulk.connection(), &queue, id, left + LOOK_AGAIN);
+            let look = wait(&*self.pool, &queue, id, left + LOOK_AGAIN);
             let limit = left.max(LOOK);
             let looked = tokio::time::timeout(limit, look).await;
             let looked = looked.unwrap_or(Err(BrokerError::Timeout(limit)));

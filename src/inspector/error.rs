@@ -1,13 +1,16 @@
 use thiserror::Error;
 
-use crate::broker::BrokerError;
+use crate::broker::{BrokerError, RedisConfigError};
 use crate::task::{NameError, PayloadError};
 
 /// Why an operator's call failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// The prefix, queue or id cannot be one.
+    /// The [`RedisConfig`](crate::RedisConfig) cannot be used.
+    #[error(transparent)]
+    Config(#[from] RedisConfigError),
+    /// The queue or id cannot be one.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The new payload cannot be stored.

@@ -2,9 +2,12 @@ use std::sync::Arc;
 
 use super::{CancelMode, InspectError, Operated, TaskInfo};
 use crate::broker::operator::{self, EndRequest, EndWish};
-use crate::broker::{Endpoint, Keys, Pool, Query, Queue};
+use crate::broker::{Keys, Pool, Query, Queue, RedisConfig};
 use crate::defaults;
-use crate::task::{NewTask, PayloadError, check_id, check_prefix, check_queue};
+use crate::task::{NewTask, PayloadError, check_id, check_queue};
+
+/// How many calls can be on their way at a time.
+const POOL_SIZE: usize = 4;
 
 /// Looks at tasks and moves them by hand. Cheap to clone.
 ///
@@ -26,27 +29,21 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// An inspector of the default prefix that has reached Redis.
+    /// An inspector that has reached Redis: at a URL, or by a [`RedisConfig`].
+    /// [`Client::inspector`](crate::Client::inspector) makes one that needs no connections of its own.
     ///
     /// # Errors
-    /// A bad URL, or a Redis that cannot be reached or refuses the login.
-    pub async fn connect(url: &str) -> Result<Self, InspectError> {
-        Self::connect_with_prefix(url, defaults::PREFIX).await
+    /// A URL or [`RedisConfig`] that cannot be used, or a Redis that cannot be reached or refuses the
+    /// login.
+    pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, InspectError> {
+        let (endpoint, keys) = redis.into().open()?;
+        let pool = Pool::new(&endpoint, POOL_SIZE)?;
+        pool.query(&redis::cmd("PING")).await?;
+        Ok(Self::new(Arc::new(pool), keys))
     }
 
-    /// An inspector of another prefix.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect), and a bad prefix.
-    pub async fn connect_with_prefix(url: &str, prefix: &str) -> Result<Self, InspectError> {
-        check_prefix(prefix)?;
-        let endpoint = Endpoint::new(url, defaults::CONNECT_TIMEOUT, defaults::COMMAND_TIMEOUT)?;
-        let pool = Pool::new(&endpoint, 4)?;
-        pool.query(&redis::cmd("PING")).await?;
-        Ok(Self {
-            pool: Arc::new(pool),
-            keys: Keys::new(prefix),
-        })
+    pub(crate) fn new(pool: Arc<Pool>, keys: Keys) -> Self {
+        Self { pool, keys }
     }
 
     /// One task; `None` when the queue has none with this id.
@@ -158,6 +155,9 @@ impl Inspector {
 
 impl std::fmt::Debug for Inspector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inspector").finish_non_exhaustive()
+        f.debug_struct("Inspector")
+            .field("address", &self.pool.address())
+            .field("prefix", &self.keys.prefix())
+            .finish_non_exhaustive()
     }
 }

@@ -4,6 +4,7 @@
 mod support;
 use support::{self as fixture, seen};
 
+mod config;
 mod denied;
 mod health;
 mod loading;

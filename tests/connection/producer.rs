@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
-use windlass::{BrokerError, Client, ConnectProblem, EnqueueError, NewTask, RawTask};
+use windlass::{BrokerError, Client, ConnectProblem, EnqueueError, NewTask, RawTask, RedisConfig};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::support::{Mode, Proxy, RedisServer, eventually};
@@ -17,9 +17,13 @@ const BOUND: Duration = TIMEOUT
     .saturating_mul(2)
     .saturating_add(Duration::from_millis(300));
 
+fn config(stage: &Stage) -> RedisConfig {
+    let config = stage.config().connect_timeout(TIMEOUT);
+    config.command_timeout(TIMEOUT)
+}
+
 async fn client(stage: &Stage) -> Client {
-    let builder = stage.client_builder().connect_timeout(TIMEOUT);
-    builder.command_timeout(TIMEOUT).connect().await.unwrap()
+    Client::connect(config(stage)).await.unwrap()
 }
 
 fn task() -> NewTask {
@@ -160,8 +164,7 @@ async fn it_works_as_soon_as_redis_comes_up() {
     let redis = RedisServer::start(&[]);
     let stage = Stage::on(&redis, "late").await;
     redis.kill();
-    let builder = stage.client_builder().connect_timeout(TIMEOUT);
-    let client = builder.command_timeout(TIMEOUT).lazy().unwrap();
+    let client = Client::lazy(config(&stage)).unwrap();
     assert!(is_connect(
         &client.enqueue(task()).await.unwrap_err(),
         ConnectProblem::Refused

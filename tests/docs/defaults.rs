@@ -67,9 +67,9 @@ macro_rules! values {
 /// Every public constant, as the docs write it.
 fn constants() -> BTreeMap<&'static str, String> {
     values!(
-        PREFIX QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP LEASE HEARTBEAT CLOCK_SKEW
+        PREFIX REDIS_URL QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP LEASE HEARTBEAT CLOCK_SKEW
         SCAN MAX_LOST MAX_PRIORITY SHUTDOWN_GRACE CANCEL_GRACE CONNECT_TIMEOUT COMMAND_TIMEOUT
-        UNKNOWN_KIND_DELAY MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE SWEEP HOOKS_AT_ONCE HOOK_TIMEOUT
+        TCP_KEEPALIVE TCP_USER_TIMEOUT         UNKNOWN_KIND_DELAY MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE SWEEP HOOKS_AT_ONCE HOOK_TIMEOUT
         HOOK_TRIES EVENTS;
         bytes: MAX_PAYLOAD MAX_ERROR MAX_RESULT MAX_HEADERS MAX_NAME
     )
@@ -139,29 +139,30 @@ fn doc_comments_name_the_defaults_of_the_code() {
         is::ARCHIVE_AGE.shown()
     );
     let mut expected = vec![
+        ("client/builder::max_payload", bytes(is::MAX_PAYLOAD)),
+        ("client/builder::redis", is::REDIS_URL.shown()),
         (
-            "client/builder::command_timeout",
+            "connection/config::command_timeout",
             is::COMMAND_TIMEOUT.shown(),
         ),
         (
-            "client/builder::connect_timeout",
+            "connection/config::connect_timeout",
             is::CONNECT_TIMEOUT.shown(),
         ),
-        ("client/builder::max_payload", bytes(is::MAX_PAYLOAD)),
-        ("client/builder::prefix", is::PREFIX.shown()),
+        ("connection/config::prefix", is::PREFIX.shown()),
+        (
+            "connection/config::tcp_keepalive",
+            is::TCP_KEEPALIVE.shown(),
+        ),
+        (
+            "connection/config::tcp_user_timeout",
+            is::TCP_USER_TIMEOUT.shown(),
+        ),
         ("handlers/extract::required_states", "none".into()),
         ("setup/builder::archive_limits", archive),
         ("setup/builder::cancel_grace", is::CANCEL_GRACE.shown()),
         ("setup/builder::clock_skew", is::CLOCK_SKEW.shown()),
-        (
-            "setup/builder::command_timeout",
-            is::COMMAND_TIMEOUT.shown(),
-        ),
         ("setup/builder::concurrency", is::CONCURRENCY.shown()),
-        (
-            "setup/builder::connect_timeout",
-            is::CONNECT_TIMEOUT.shown(),
-        ),
         ("setup/builder::heartbeat", "a third of the lease".into()),
         ("setup/builder::is_failure", "every error does".into()),
         ("setup/builder::lease", is::LEASE.shown()),
@@ -171,12 +172,11 @@ fn doc_comments_name_the_defaults_of_the_code() {
         ),
         ("setup/builder::max_lost_leases", is::MAX_LOST.shown()),
         ("setup/builder::panic_places", "yes".into()),
-        ("setup/builder::prefix", is::PREFIX.shown()),
         (
             "setup/builder::queues",
             format!("{} with weight 1", is::QUEUE.shown()),
         ),
-        ("setup/builder::redis", "`redis://127.0.0.1/`".into()),
+        ("setup/builder::redis", is::REDIS_URL.shown()),
         (
             "setup/builder::retry_delay",
             "[`default_retry_delay`]".into(),

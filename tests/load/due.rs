@@ -34,7 +34,7 @@ async fn twenty_thousand_due_at_one_instant_run_in_bounded_steps() {
         let new = runs.lock().unwrap().insert(context.id().to_owned());
         async move { if new { Ok(()) } else { Err("once more") } }
     };
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let settings = settings.concurrency(200);
     let mut watch = Watch::start(&stage).await;
     let server = stage

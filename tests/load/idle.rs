@@ -12,7 +12,7 @@ use crate::support::RedisServer;
 async fn an_idle_server_asks_redis_for_little() {
     let redis = RedisServer::start(&[]);
     let stage = Stage::on(&redis, "idle").await;
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let router = Router::new().raw("kind", async |_: RawTask| Ok::<_, String>(()));
     let server = stage.serve_with(settings, router).await;
     // What it asks for at its start is another matter.

@@ -19,7 +19,7 @@ async fn a_thousand_delays_are_kept() {
         let _ = says.send((context.id().to_owned(), SystemTime::now()));
         async { Ok::<_, String>(()) }
     };
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let server = stage
         .serve_with(settings, Router::new().raw("kind", handler))
         .await;
@@ -62,7 +62,7 @@ async fn a_single_delay_on_an_idle_queue_is_kept() {
         let _ = says.send(SystemTime::now());
         async { Ok::<_, String>(()) }
     };
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let server = stage
         .serve_with(settings, Router::new().raw("kind", handler))
         .await;

@@ -7,14 +7,13 @@ mod others;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisResult, Value, from_redis_value};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::broker::{Endpoint, Keys, LeasedId, Link, Queue, clock};
+use crate::broker::{Keys, LeasedId, Link, Queue, RedisConfig, clock};
 use crate::keys::Keys as Found;
 use crate::model::Model;
 use crate::support::RedisServer;
@@ -47,7 +46,8 @@ pub struct System {
 
 impl System {
     pub async fn new(redis: &RedisServer) -> Self {
-        let endpoint = Endpoint::new(&redis.url(), LIMIT, LIMIT).expect("the URL is valid");
+        let config = RedisConfig::new(redis.url()).command_timeout(LIMIT);
+        let (endpoint, keys) = config.prefix(PREFIX).open().expect("it is valid");
         let (sender, heard) = unbounded_channel();
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(LIMIT))
@@ -59,9 +59,8 @@ impl System {
         eyes.psubscribe(format!("{PREFIX}:*"))
             .await
             .expect("RESP3 can subscribe");
-        let keys = Keys::new(PREFIX);
         Self {
-            link: Link::new(Arc::new(endpoint)),
+            link: Link::new(endpoint),
             eyes,
             heard,
             queue: keys.queue("q"),

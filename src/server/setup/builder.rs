@@ -6,7 +6,7 @@ use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::{
-    BrokerError, Endpoint, Keys, Queue, RedisFinding, check_redis, register_hooks,
+    BrokerError, Queue, RedisConfig, RedisConfigError, RedisFinding, check_redis, register_hooks,
 };
 use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
@@ -15,7 +15,7 @@ use crate::server::setup::config::{Config, LostLeases, UnknownKind};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 use crate::server::{Event, FailedAttempt, Server, default_retry_delay};
-use crate::task::{NameError, check_prefix, check_queue, generate_id};
+use crate::task::{NameError, check_queue, generate_id};
 use crate::user_code::install_panic_hook;
 
 /// Why a server was not built. Each says what is wrong and what to do.
@@ -25,7 +25,10 @@ pub enum BuildError {
     /// The router is incomplete.
     #[error(transparent)]
     Router(#[from] RouterError),
-    /// A queue's name or the prefix cannot be used.
+    /// The [`RedisConfig`] cannot be used.
+    #[error(transparent)]
+    Config(#[from] RedisConfigError),
+    /// A queue's name cannot be used.
     #[error(transparent)]
     Name(#[from] NameError),
     /// There is nothing to serve.
@@ -71,13 +74,11 @@ pub enum BuildError {
 }
 
 /// Settings of a [`Server`]; everything is checked in [`build`](Self::build).
+#[derive(Clone)]
 #[must_use = "call build()"]
 pub struct ServerBuilder {
-    url: String,
-    prefix: String,
+    redis: RedisConfig,
     queues: Vec<(String, u32)>,
-    connect_timeout: Duration,
-    command_timeout: Duration,
     heartbeat: Option<Duration>,
     panic_places: bool,
     config: Config,
@@ -86,11 +87,8 @@ pub struct ServerBuilder {
 impl Default for ServerBuilder {
     fn default() -> Self {
         Self {
-            url: "redis://127.0.0.1/".to_owned(),
-            prefix: defaults::PREFIX.to_owned(),
+            redis: RedisConfig::default(),
             queues: vec![(defaults::QUEUE.to_owned(), 1)],
-            connect_timeout: defaults::CONNECT_TIMEOUT,
-            command_timeout: defaults::COMMAND_TIMEOUT,
             heartbeat: None,
             panic_places: true,
             config: Config {
@@ -117,16 +115,9 @@ impl Default for ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// Where Redis is: `redis://`, `unix://`, or `rediss://` with the feature `tls`.
-    /// Default: `redis://127.0.0.1/`.
-    pub fn redis(mut self, url: impl Into<String>) -> Self {
-        self.url = url.into();
-        self
-    }
-
-    /// The prefix of every key. Default: `windlass`.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
+    /// Where Redis is, and how to reach it: a URL, or a [`RedisConfig`]. Default: `redis://127.0.0.1/`.
+    pub fn redis(mut self, redis: impl Into<RedisConfig>) -> Self {
+        self.redis = redis.into();
         self
     }
 
@@ -222,18 +213,6 @@ impl ServerBuilder {
         self
     }
 
-    /// How long opening a connection may take. Default: 5 s.
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// How long Redis may take to answer. Default: 5 s.
-    pub fn command_timeout(mut self, timeout: Duration) -> Self {
-        self.command_timeout = timeout;
-        self
-    }
-
     /// What to do with tasks of a kind that the router lacks. Default: put them off.
     pub fn unknown_kind(mut self, policy: UnknownKind) -> Self {
         self.config.unknown_kind = policy;
@@ -290,8 +269,7 @@ impl ServerBuilder {
     pub async fn build(mut self, router: Router) -> Result<Server, BuildError> {
         let routes = router.build()?;
         self.check()?;
-        let keys = Keys::new(&self.prefix);
-        let endpoint = Endpoint::new(&self.url, self.connect_timeout, self.command_timeout)?;
+        let (endpoint, keys) = self.redis.open()?;
         let connections = Connections::new(endpoint, self.config.lease)?;
         let served: Vec<_> = self
             .queues
@@ -343,7 +321,6 @@ impl ServerBuilder {
     }
 
     fn check(&mut self) -> Result<(), BuildError> {
-        check_prefix(&self.prefix)?;
         if self.queues.is_empty() {
             return Err(BuildError::NoQueue);
         }
@@ -379,8 +356,6 @@ impl ServerBuilder {
             ("heartbeat", config.heartbeat),
             ("scan_interval", config.scan),
             ("sweep_interval", config.sweep_interval),
-            ("connect_timeout", self.connect_timeout),
-            ("command_timeout", self.command_timeout),
         ];
         let zero = durations
             .iter()
@@ -406,7 +381,7 @@ impl ServerBuilder {
 impl std::fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerBuilder")
-            .field("prefix", &self.prefix)
+            .field("redis", &self.redis)
             .field("queues", &self.queues)
             .finish_non_exhaustive()
     }

@@ -27,10 +27,9 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// A beat that goes unanswered must not outlast the lease that it is to extend.
-    pub(crate) fn new(endpoint: Endpoint, lease: Duration) -> Result<Self, BrokerError> {
+    pub(crate) fn new(endpoint: Arc<Endpoint>, lease: Duration) -> Result<Self, BrokerError> {
         let heartbeat_timeout = endpoint.command_timeout().min(lease / 3);
         let pool = Pool::new(&endpoint, 2)?;
-        let endpoint = Arc::new(endpoint);
         Ok(Self {
             claim: Link::new(endpoint.clone()),
             wake: Link::with_response_timeout(endpoint.clone(), WAKE_TIMEOUT),

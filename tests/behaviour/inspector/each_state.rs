@@ -227,7 +227,7 @@ async fn what_cannot_be_is_refused() {
         Err(InspectError::Payload(PayloadError::TooLarge { .. }))
     ));
     assert!(
-        Inspector::connect_with_prefix(stage.url(), "a:b")
+        Inspector::connect(stage.config().prefix("a:b"))
             .await
             .is_err()
     );

@@ -110,8 +110,8 @@ async fn settings_that_need_a_span_refuse_none() {
         stage.server().scan_interval(zero),
         stage.server().sweep_interval(zero),
         stage.server().lease(ms(999)),
-        stage.server().connect_timeout(zero),
-        stage.server().command_timeout(zero),
+        stage.server().redis(stage.config().connect_timeout(zero)),
+        stage.server().redis(stage.config().command_timeout(zero)),
     ] {
         let shown = format!("{settings:?}");
         assert!(settings.build(router()).await.is_err(), "{shown}");

@@ -30,7 +30,7 @@ fn payloads() -> Vec<Vec<u8>> {
 }
 
 async fn client(stage: &Stage) -> Client {
-    let client = Client::builder(stage.url()).prefix(&stage.prefix);
+    let client = stage.client_builder();
     client.max_payload(8 * MIB).connect().await.unwrap()
 }
 

@@ -11,7 +11,7 @@ use crate::support::{Mode, Proxy, RedisServer, eventually, within};
 
 /// A client behind a network that can be cut.
 async fn client_behind(proxy: &Proxy, stage: &Stage) -> Client {
-    let client = Client::builder(&proxy.url()).prefix(&stage.prefix);
+    let client = Client::builder().redis(stage.config_of(&proxy.url()));
     client.connect().await.unwrap()
 }
 

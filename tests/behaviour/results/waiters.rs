@@ -13,7 +13,7 @@ use crate::support::{Proxy, RedisServer};
 async fn two_hundred_who_wait_share_one_subscription() {
     let stage = Stage::new("shared").await;
     let proxy = Proxy::start(RedisServer::shared().port());
-    let client = Client::builder(&proxy.url()).prefix(&stage.prefix);
+    let client = Client::builder().redis(stage.config_of(&proxy.url()));
     let client = client.connect().await.unwrap();
     let ids: Vec<_> = (0..100).map(|n| n.to_string()).collect();
     let tasks = ids.iter().map(|id| task("x").id(id).retention(HOUR));

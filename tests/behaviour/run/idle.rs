@@ -52,7 +52,7 @@ async fn nothing(_: RawTask) -> Result<(), String> {
 async fn an_idle_server_sends_few_commands() {
     let redis = RedisServer::start(&[]);
     let stage = Stage::on(&redis, "idle").await;
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let server = stage
         .serve_with(settings, Router::new().raw("kind", nothing))
         .await;
@@ -79,7 +79,7 @@ async fn a_server_of_a_paused_queue_sends_few_commands() {
         .hset(stage.key("meta"), "paused", 1)
         .await
         .unwrap();
-    let settings = Server::builder().redis(stage.url()).prefix(&stage.prefix);
+    let settings = Server::builder().redis(stage.config());
     let server = stage
         .serve_with(settings, Router::new().raw("kind", nothing))
         .await;

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{BuildError, RawTask, Router, RouterError, Server, ServerBuilder, State, Task};
+use windlass::{
+    BuildError, Client, ClientError, InspectError, Inspector, RawTask, RedisConfig, Router,
+    RouterError, Server, ServerBuilder, State, Task,
+};
 
 async fn raw(_: RawTask) -> Result<(), String> {
     Ok(())
@@ -13,9 +16,15 @@ fn router() -> Router {
     Router::new().raw("kind", raw)
 }
 
+const NOWHERE: &str = "redis://127.0.0.1:1/";
+
 /// The error of a builder. Where it would look for Redis, there is none.
-async fn refused(builder: ServerBuilder, router: Router) -> BuildError {
-    let built = builder.redis("redis://127.0.0.1:1/").build(router).await;
+async fn refused(
+    builder: ServerBuilder,
+    redis: impl Into<RedisConfig>,
+    router: Router,
+) -> BuildError {
+    let built = builder.redis(redis).build(router).await;
     let error = built.expect_err("it is refused");
     assert!(!matches!(error, BuildError::Broker(_)), "{error}");
     error
@@ -28,8 +37,6 @@ async fn a_setting_that_cannot_be_used_is_named() {
     let new = Server::builder;
     let nothing: [(&str, u32); 0] = [];
     let cases: Vec<(ServerBuilder, &str)> = vec![
-        (new().prefix(""), "prefix \"\" is blank"),
-        (new().prefix("a:b"), "prefix \"a:b\" holds ':'"),
         (new().queues(nothing), "no queue: name at least one"),
         (new().queues([("", 1)]), "queue \"\" is blank"),
         (new().queues([("a{b", 1)]), "queue \"a{b\" holds '{'"),
@@ -55,14 +62,6 @@ async fn a_setting_that_cannot_be_used_is_named() {
             new().sweep_interval(Duration::ZERO),
             "sweep_interval is zero",
         ),
-        (
-            new().connect_timeout(Duration::ZERO),
-            "connect_timeout is zero",
-        ),
-        (
-            new().command_timeout(Duration::from_nanos(1)),
-            "command_timeout is zero",
-        ),
         (new().lease(Duration::MAX), "lease is longer than 100 years"),
         (
             new().scan_interval(Duration::MAX),
@@ -82,18 +81,61 @@ async fn a_setting_that_cannot_be_used_is_named() {
             new().archive_limits(1, Duration::MAX),
             "archive_limits is longer",
         ),
-        (
-            new().connect_timeout(Duration::MAX),
-            "connect_timeout is longer",
-        ),
-        (
-            new().command_timeout(Duration::MAX),
-            "command_timeout is longer",
-        ),
     ];
     for (builder, words) in cases {
-        let message = refused(builder, router()).await.to_string();
+        let message = refused(builder, NOWHERE, router()).await.to_string();
         assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_cannot_be_used_is_named_by_all_who_take_it() {
+    let new = || RedisConfig::new(NOWHERE);
+    let (zero, ever) = (Duration::ZERO, Duration::MAX);
+    let cases = [
+        (new().prefix(""), "prefix \"\" is blank"),
+        (new().prefix("a:b"), "prefix \"a:b\" holds ':'"),
+        (
+            new().connect_timeout(zero),
+            "connect_timeout is too short: give at least 1ms",
+        ),
+        (
+            new().command_timeout(Duration::from_nanos(1)),
+            "command_timeout is too short: give at least 1ms",
+        ),
+        (
+            new().tcp_keepalive(Duration::from_secs(2)),
+            "tcp_keepalive is too short: give at least 3s",
+        ),
+        (
+            new().tcp_user_timeout(zero),
+            "tcp_user_timeout is too short",
+        ),
+        (
+            new().connect_timeout(ever),
+            "connect_timeout is longer than 100 years",
+        ),
+        (new().command_timeout(ever), "command_timeout is longer"),
+        (new().tcp_keepalive(ever), "tcp_keepalive is longer"),
+        (new().tcp_user_timeout(ever), "tcp_user_timeout is longer"),
+    ];
+    for (config, words) in cases {
+        let server = refused(Server::builder(), &config, router()).await;
+        let client = Client::lazy(&config).expect_err(words);
+        let inspector = Inspector::connect(&config).await.expect_err(words);
+        assert!(matches!(server, BuildError::Config(_)), "{server:?}");
+        assert!(matches!(client, ClientError::Config(_)), "{client:?}");
+        assert!(
+            matches!(inspector, InspectError::Config(_)),
+            "{inspector:?}"
+        );
+        for said in [
+            server.to_string(),
+            client.to_string(),
+            inspector.to_string(),
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
     }
 }
 
@@ -107,9 +149,8 @@ async fn settings_at_their_limits_are_taken() {
         Server::builder()
             .shutdown_grace(Duration::ZERO)
             .cancel_grace(Duration::ZERO),
-        Server::builder().connect_timeout(Duration::from_millis(1)),
     ] {
-        let built = builder.redis("redis://127.0.0.1:1/").build(router()).await;
+        let built = builder.redis(NOWHERE).build(router()).await;
         // All that is wrong is that nobody listens there.
         assert!(matches!(built, Err(BuildError::Broker(_))), "{built:?}");
     }
@@ -157,11 +198,16 @@ async fn a_router_that_cannot_be_used_is_named() {
         ),
     ];
     for (router, words) in cases {
-        let error = refused(Server::builder(), router).await;
+        let error = refused(Server::builder(), NOWHERE, router).await;
         assert!(matches!(error, BuildError::Router(_)), "{error:?}");
         assert!(error.to_string().contains(words), "{words}: {error}");
     }
-    let twice = refused(Server::builder(), Router::new().task(typed).task(typed)).await;
+    let twice = refused(
+        Server::builder(),
+        NOWHERE,
+        Router::new().task(typed).task(typed),
+    )
+    .await;
     assert!(matches!(
         twice,
         BuildError::Router(RouterError::TwoHandlers { kind }) if kind == "typed"

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use windlass::{
-    BrokerError, BuildError, Client, ClientError, ConnectProblem, RawTask, RedisFinding, Router,
-    Server,
+    BrokerError, BuildError, Client, ClientError, ConnectProblem, RawTask, RedisConfig,
+    RedisFinding, Router, Server,
 };
 
 use super::whole;
@@ -22,20 +22,16 @@ async fn raw(_: RawTask) -> Result<(), String> {
 /// What a client and a server say of this address, within their time.
 async fn refused(url: &str) -> [(BrokerError, String); 2] {
     let start = Instant::now();
-    let builder = Client::builder(url).connect_timeout(TIMEOUT);
-    let error = builder
-        .command_timeout(TIMEOUT)
-        .connect()
-        .await
-        .unwrap_err();
+    let config = RedisConfig::new(url).connect_timeout(TIMEOUT);
+    let config = config.command_timeout(TIMEOUT);
+    let error = Client::connect(&config).await.unwrap_err();
     assert!(start.elapsed() < 3 * TIMEOUT, "{:?}", start.elapsed());
     let text = whole(&error);
     let ClientError::Broker(client) = error else {
         panic!("{error:?}");
     };
     let start = Instant::now();
-    let builder = Server::builder().redis(url).connect_timeout(TIMEOUT);
-    let builder = builder.command_timeout(TIMEOUT);
+    let builder = Server::builder().redis(&config);
     let built = builder.build(Router::new().raw("kind", raw)).await;
     assert!(start.elapsed() < 3 * TIMEOUT, "{:?}", start.elapsed());
     let error = built.unwrap_err();

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, FromRedisValue};
 use tokio::sync::OnceCell;
-use windlass::{Client, ClientBuilder, Inspector, NewTask, RawTask, TaskInfo};
+use windlass::{Client, ClientBuilder, Inspector, NewTask, RawTask, RedisConfig, TaskInfo};
 
 pub use self::audit::Census;
 pub use self::by_hand::write_tasks;
@@ -90,8 +90,17 @@ impl Stage {
         self.redis.clone()
     }
 
+    pub fn config(&self) -> RedisConfig {
+        self.config_of(&self.url)
+    }
+
+    /// The stage's keys, reached in another way.
+    pub fn config_of(&self, url: &str) -> RedisConfig {
+        RedisConfig::new(url).prefix(&self.prefix)
+    }
+
     pub fn client_builder(&self) -> ClientBuilder {
-        Client::builder(&self.url).prefix(&self.prefix)
+        Client::builder().redis(self.config())
     }
 
     pub async fn client(&self) -> Client {
@@ -237,7 +246,7 @@ impl Stage {
     }
 
     pub async fn inspector(&self) -> Inspector {
-        let inspector = Inspector::connect_with_prefix(self.url(), &self.prefix).await;
+        let inspector = Inspector::connect(self.config()).await;
         inspector.expect("the test's Redis is there")
     }
 

@@ -12,8 +12,7 @@ impl Stage {
     /// Settings with which a test need not wait long.
     pub fn server(&self) -> ServerBuilder {
         Server::builder()
-            .redis(self.url())
-            .prefix(&self.prefix)
+            .redis(self.config())
             .heartbeat(ms(200))
             .scan_interval(ms(100))
             .clock_skew(Duration::ZERO)

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 
-use super::{BrokerError, Endpoint};
+use super::Endpoint;
+use crate::broker::BrokerError;
 
 /// A connection that hears what is published on one channel. When it breaks it is over: whoever needs
 /// it subscribes again, and looks for what it may have missed.

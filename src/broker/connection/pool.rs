@@ -5,7 +5,8 @@ use deadpool_redis::{Connection, Manager, PoolConfig, PoolError, Runtime, Timeou
 use redis::{Cmd, Value};
 use tokio::sync::Mutex;
 
-use super::{BrokerError, Endpoint, Fault, Query};
+use super::{Endpoint, Query};
+use crate::broker::{BrokerError, Fault};
 
 /// Connections for calls that come now and then, from many places: bulk enqueues, the recoverer,
 /// the forwarder.
@@ -41,6 +42,11 @@ impl Pool {
             connect_timeout: endpoint.connect_timeout(),
             command_timeout,
         })
+    }
+
+    /// Host and port, or the socket's path.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// A connection for several calls in a row: the library asks it for a sign of life once, and not

@@ -10,7 +10,8 @@ use redis::{Cmd, Value};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{BrokerError, Endpoint, Fault, Query};
+use super::{Endpoint, Query};
+use crate::broker::{BrokerError, Fault};
 
 /// One held connection that heals: an error after which it cannot be trusted drops it, and the next
 /// command connects again. Commands sent at the same time share it, in one pipeline.

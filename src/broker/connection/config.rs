@@ -1,0 +1,201 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::io::tcp::TcpSettings;
+use redis::io::tcp::socket2::TcpKeepalive;
+use thiserror::Error;
+
+use super::Endpoint;
+use super::url::{self, UrlProblem};
+use crate::broker::Keys;
+use crate::defaults::{self, FAR};
+use crate::task::{NameError, check_prefix};
+
+/// Where Redis is and how to reach it: what a [`Client`], a [`Server`] and an [`Inspector`] are
+/// connected by. Wherever one is taken, a URL alone will do.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use windlass::{Client, Inspector, RedisConfig, Server};
+///
+/// let redis = RedisConfig::new("redis://:secret@redis.example.org/")
+///     .prefix("shop")
+///     .command_timeout(Duration::from_secs(2));
+/// let client = Client::connect(&redis).await?;
+/// let inspector = Inspector::connect(&redis).await?;
+/// let server = Server::builder().redis(&redis);
+/// # Ok(()) }
+/// ```
+///
+/// It is checked when it is used: by `connect`, `lazy` or `build`.
+///
+/// [`Client`]: crate::Client
+/// [`Server`]: crate::Server
+/// [`Inspector`]: crate::Inspector
+#[derive(Clone)]
+#[must_use = "give it to a client, a server or an inspector"]
+pub struct RedisConfig {
+    url: String,
+    prefix: String,
+    connect_timeout: Duration,
+    command_timeout: Duration,
+    tcp_keepalive: Duration,
+    tcp_user_timeout: Duration,
+}
+
+/// Why a [`RedisConfig`] cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RedisConfigError {
+    /// The URL cannot be used.
+    #[error("the Redis URL {url} cannot be used: {problem}")]
+    Url {
+        /// The URL's scheme, and nothing else of it: where the password is may be the mistake.
+        url: String,
+        /// What is wrong with it.
+        problem: UrlProblem,
+    },
+    /// The prefix cannot be one.
+    #[error(transparent)]
+    Prefix(#[from] NameError),
+    /// Every call would fail.
+    #[error("{setting} is too short: give at least {least:?}")]
+    TooShort {
+        /// The setting's name.
+        setting: &'static str,
+        /// The shortest time that it may be.
+        least: Duration,
+    },
+    /// No clock can hold it.
+    #[error("{0} is longer than 100 years: give less")]
+    TooLong(&'static str),
+}
+
+impl RedisConfig {
+    /// Redis at this URL: `redis://user:password@host:port/db`, `unix:///path/of/the/socket`, or
+    /// `rediss://…` with the feature `tls`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            prefix: defaults::PREFIX.to_owned(),
+            connect_timeout: defaults::CONNECT_TIMEOUT,
+            command_timeout: defaults::COMMAND_TIMEOUT,
+            tcp_keepalive: defaults::TCP_KEEPALIVE,
+            tcp_user_timeout: defaults::TCP_USER_TIMEOUT,
+        }
+    }
+
+    /// The prefix of every key. Default: `windlass`.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// How long opening a connection may take. Default: 5 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long Redis may take to answer a command. Default: 5 s.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.command_timeout = timeout;
+        self
+    }
+
+    /// How long a TCP connection may be silent before the system asks whether its other end still
+    /// lives. After three questions without an answer, each a third of this after the one before, it
+    /// gives the connection up. At least 3 s. Default: 15 s.
+    pub fn tcp_keepalive(mut self, silence: Duration) -> Self {
+        self.tcp_keepalive = silence;
+        self
+    }
+
+    /// How long what was sent on a TCP connection may stay unacknowledged before the system gives the
+    /// connection up. Only Linux heeds it. Default: 20 s.
+    pub fn tcp_user_timeout(mut self, timeout: Duration) -> Self {
+        self.tcp_user_timeout = timeout;
+        self
+    }
+
+    /// Checks everything.
+    pub(crate) fn open(&self) -> Result<(Arc<Endpoint>, Keys), RedisConfigError> {
+        check_prefix(&self.prefix)?;
+        let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
+        for (setting, duration, least) in [
+            ("connect_timeout", self.connect_timeout, ms),
+            ("command_timeout", self.command_timeout, ms),
+            // The system counts seconds.
+            ("tcp_keepalive", self.tcp_keepalive, 3 * s),
+            ("tcp_user_timeout", self.tcp_user_timeout, ms),
+        ] {
+            if duration < least {
+                return Err(RedisConfigError::TooShort { setting, least });
+            }
+            if duration > FAR {
+                return Err(RedisConfigError::TooLong(setting));
+            }
+        }
+        let tcp = TcpSettings::default()
+            // Off by default, and it costs up to 40 ms a command.
+            .set_nodelay(true)
+            .set_keepalive(
+                TcpKeepalive::new()
+                    .with_time(self.tcp_keepalive)
+                    .with_interval(self.tcp_keepalive / 3)
+                    .with_retries(3),
+            );
+        #[cfg(target_os = "linux")]
+        let tcp = tcp.set_user_timeout(self.tcp_user_timeout);
+        let target = url::parse(&self.url)?.set_tcp_settings(tcp);
+        let endpoint = Endpoint::new(target, self.connect_timeout, self.command_timeout);
+        Ok((Arc::new(endpoint), Keys::new(&self.prefix)))
+    }
+}
+
+impl Default for RedisConfig {
+    /// Redis at `redis://127.0.0.1/`.
+    fn default() -> Self {
+        Self::new(defaults::REDIS_URL)
+    }
+}
+
+impl From<&str> for RedisConfig {
+    fn from(url: &str) -> Self {
+        Self::new(url)
+    }
+}
+
+impl From<String> for RedisConfig {
+    fn from(url: String) -> Self {
+        Self::new(url)
+    }
+}
+
+impl From<&String> for RedisConfig {
+    fn from(url: &String) -> Self {
+        Self::new(url)
+    }
+}
+
+impl From<&RedisConfig> for RedisConfig {
+    fn from(config: &RedisConfig) -> Self {
+        config.clone()
+    }
+}
+
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of the URL only what surely is no password.
+        f.debug_struct("RedisConfig")
+            .field("address", &url::shown(&self.url))
+            .field("prefix", &self.prefix)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("command_timeout", &self.command_timeout)
+            .field("tcp_keepalive", &self.tcp_keepalive)
+            .field("tcp_user_timeout", &self.tcp_user_timeout)
+            .finish()
+    }
+}

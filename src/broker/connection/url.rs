@@ -1,0 +1,143 @@
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use thiserror::Error;
+
+use super::RedisConfigError;
+
+/// What is wrong with a Redis URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UrlProblem {
+    /// The scheme is unknown.
+    #[error("its scheme is none of redis://, rediss:// and unix://")]
+    Scheme,
+    /// It asks for TLS, which this build lacks.
+    #[error("rediss:// needs windlass' feature `tls`")]
+    TlsFeature,
+    /// It is malformed in another way.
+    #[error(
+        "it is malformed: write redis://user:password@host:port/db, and %40 for a @, %2F for a / and so on within user and password"
+    )]
+    Malformed,
+}
+
+/// Where a URL points, and how to log in there.
+pub(super) fn parse(url: &str) -> Result<ConnectionInfo, RedisConfigError> {
+    let problem = |problem| RedisConfigError::Url {
+        url: scheme_of(url),
+        problem,
+    };
+    let malformed = || problem(UrlProblem::Malformed);
+    match url.split_once("://") {
+        Some(("redis", rest)) if is_plain(rest) => {}
+        Some(("unix" | "redis+unix", rest)) if is_plain_path(rest) => {}
+        #[cfg(feature = "tls")]
+        Some(("rediss", rest)) if is_plain(rest) => {}
+        #[cfg(not(feature = "tls"))]
+        Some(("rediss", _)) => return Err(problem(UrlProblem::TlsFeature)),
+        Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => return Err(malformed()),
+        _ => return Err(problem(UrlProblem::Scheme)),
+    }
+    let info = url.into_connection_info().map_err(|_| malformed())?;
+    match info.addr() {
+        ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } if !is_host(host) => {
+            Err(malformed())
+        }
+        _ => Ok(info),
+    }
+}
+
+/// As much of a URL as may be shown: where it points, if it can be used.
+pub(super) fn shown(url: &str) -> String {
+    match parse(url) {
+        Ok(info) => info.addr().to_string(),
+        Err(_) => scheme_of(url),
+    }
+}
+
+fn scheme_of(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, _))
+            if scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '+') =>
+        {
+            format!("{scheme}://…")
+        }
+        _ => "…".to_owned(),
+    }
+}
+
+/// Nothing after `?` or `#` is understood. Where one of them is in a password, the password's rest
+/// would be taken for the host, or its beginning for the port.
+fn is_plain(rest: &str) -> bool {
+    !rest.contains(['?', '#'])
+}
+
+fn is_plain_path(rest: &str) -> bool {
+    let settings = rest.split_once('?').map_or("", |(_, settings)| settings);
+    let known = |setting: &str| {
+        ["db=", "user=", "pass="]
+            .iter()
+            .any(|name| setting.starts_with(name))
+    };
+    !rest.contains('#') && (settings.is_empty() || settings.split('&').all(known))
+}
+
+/// Whether it is a name or an IP address, and not a host with settings behind it, such as a password.
+fn is_host(host: &str) -> bool {
+    host.chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_bad_url_only_the_scheme_is_shown() {
+        for (url, shown) in [
+            ("", "…"),
+            ("127.0.0.1:6379", "…"),
+            ("http://127.0.0.1", "http://…"),
+            ("redis://:secret@host:port", "redis://…"),
+            ("redis://u:secret@h/x", "redis://…"),
+            ("redis://u:secret", "redis://…"),
+            ("redis://host/0/secret", "redis://…"),
+            ("redis://host;password=secret", "redis://…"),
+            ("redis://u:12?secret@h/", "redis://…"),
+            ("redis://u:12#secret@h/", "redis://…"),
+            ("redis://h/?password=secret", "redis://…"),
+            ("u:secret@h:6379", "…"),
+            ("secret@h", "…"),
+            ("secret@h/://x", "…"),
+            ("unix:///s?pass=secret&user=a@b&db=x", "unix://…"),
+            ("unix:///s?password=secret", "unix://…"),
+            ("redis://u:sec?secret@h:port", "redis://…"),
+            ("redis://:x@secret#x@h/", "redis://…"),
+        ] {
+            let error = parse(url).expect_err(url);
+            let said = format!("{error} {error:?}");
+            assert!(said.contains("cannot be used"), "{said}");
+            assert!(said.contains(shown) && !said.contains("secret"), "{said}");
+            assert!(!super::shown(url).contains("secret"), "{url}");
+        }
+    }
+
+    #[test]
+    fn of_a_good_url_only_the_address_is_shown() {
+        for (url, address) in [
+            ("redis://u:secret@host/3", "host:6379"),
+            ("redis://:s%3Fecret@127.0.0.1:1/", "127.0.0.1:1"),
+            ("unix:///s?pass=secret&user=a@b&db=1", "/s"),
+        ] {
+            assert_eq!(shown(url), address);
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_urls_without_the_feature_name_the_feature() {
+        let error = parse("rediss://127.0.0.1").expect_err("it needs TLS");
+        assert!(error.to_string().contains("feature `tls`"), "{error}");
+    }
+}
