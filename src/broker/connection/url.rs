@@ -28,12 +28,11 @@ pub(super) fn parse(url: &str) -> Result<ConnectionInfo, RedisConfigError> {
     };
     let malformed = || problem(UrlProblem::Malformed);
     match url.split_once("://") {
-        Some(("redis", rest)) if is_plain(rest) => {}
+        Some(("rediss", _)) if !cfg!(feature = "tls") => {
+            return Err(problem(UrlProblem::TlsFeature));
+        }
+        Some(("redis" | "rediss", rest)) if is_plain(rest) => {}
         Some(("unix" | "redis+unix", rest)) if is_plain_path(rest) => {}
-        #[cfg(feature = "tls")]
-        Some(("rediss", rest)) if is_plain(rest) => {}
-        #[cfg(not(feature = "tls"))]
-        Some(("rediss", _)) => return Err(problem(UrlProblem::TlsFeature)),
         Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => return Err(malformed()),
         _ => return Err(problem(UrlProblem::Scheme)),
     }
