@@ -76,3 +76,6 @@ pub use task::{
     InvalidTask, NameError, NameProblem, NewTask, PayloadError, PolicyProblem, RawTask,
     RetryPolicy, Task, TaskState, Unique,
 };
+/// What [`TaskContext::cancellation`] returns: the token of `tokio-util`, so that it can be handed on
+/// to other libraries.
+pub use tokio_util::sync::CancellationToken;

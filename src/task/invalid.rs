@@ -25,6 +25,7 @@ pub enum PayloadError {
     #[error(
         "the payload has {bytes} bytes and the cap is {cap}: store it elsewhere and enqueue a reference, or raise the cap"
     )]
+    #[non_exhaustive]
     TooLarge {
         /// Its size in bytes.
         bytes: usize,

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// Where a task stands: each state is one sorted set in Redis.
+/// What has become of a task so far. Each state is one sorted set in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TaskState {
@@ -16,8 +16,6 @@ pub enum TaskState {
     Archived,
     /// Done, and kept for its retention.
     Completed,
-    /// Waits in a group to be run together with others.
-    Aggregating,
 }
 
 impl TaskState {
@@ -30,7 +28,6 @@ impl TaskState {
             Self::Retry => "retry",
             Self::Archived => "archived",
             Self::Completed => "completed",
-            Self::Aggregating => "aggregating",
         }
     }
 }

@@ -5,8 +5,9 @@ use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
 use super::guarded::Guarded;
+use crate::defaults;
 use crate::router::outcomes::{BoxError, Outcome};
-use crate::task::{PayloadError, decode};
+use crate::task::{InvalidTask, NewTask, PayloadError, decode, generate_id};
 
 /// A task that was given up for good, as its dead-letter hook sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,32 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
+    /// A letter to test a hook with: of a task that was given up for this reason without having run.
+    /// Set other fields on it.
+    ///
+    /// ```
+    /// # use windlass::{DeadLetter, RawTask};
+    /// let mut letter = DeadLetter::new(RawTask::new("email:send", "…"), "retries_exhausted")?;
+    /// letter.error = "550 no such mailbox".into();
+    /// # Ok::<(), windlass::InvalidTask>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The task is one that no enqueue would take.
+    pub fn new(task: impl Into<NewTask>, reason: impl Into<String>) -> Result<Self, InvalidTask> {
+        let (kind, payload, options) = task.into().check(defaults::MAX_PAYLOAD)?;
+        Ok(Self {
+            queue: options.queue().to_owned(),
+            id: options.id.unwrap_or_else(generate_id),
+            kind,
+            payload,
+            retried: 0,
+            reason: reason.into(),
+            error: String::new(),
+            died_at: SystemTime::now(),
+        })
+    }
+
     /// The task itself.
     ///
     /// # Errors

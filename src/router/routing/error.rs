@@ -14,6 +14,7 @@ pub enum RouterError {
     Kind(#[from] NameError),
     /// Two handlers take the same kind.
     #[error("the router has two handlers for the kind {kind:?}: keep one")]
+    #[non_exhaustive]
     TwoHandlers {
         /// The kind.
         kind: String,
@@ -25,6 +26,7 @@ pub enum RouterError {
     #[error(
         "the handler for {handler} asks for `State<{state}>`, which the router does not have: add it with `.state(value)`"
     )]
+    #[non_exhaustive]
     MissingState {
         /// The handler's kind in quotes, or `any other kind` for the fallback.
         handler: String,

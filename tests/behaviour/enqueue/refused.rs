@@ -61,7 +61,7 @@ async fn a_payload_may_be_as_large_as_the_cap() {
     };
     assert!(matches!(
         *invalid,
-        InvalidTask::Payload(PayloadError::TooLarge { bytes, cap }) if bytes == cap + 1
+        InvalidTask::Payload(PayloadError::TooLarge { bytes, cap, .. }) if bytes == cap + 1
     ));
     assert_eq!(stage.count("pending").await, 1);
 }

@@ -210,6 +210,6 @@ async fn a_router_that_cannot_be_used_is_named() {
     .await;
     assert!(matches!(
         twice,
-        BuildError::Router(RouterError::TwoHandlers { kind }) if kind == "typed"
+        BuildError::Router(RouterError::TwoHandlers { kind, .. }) if kind == "typed"
     ));
 }
