@@ -79,7 +79,7 @@ impl Client {
         }
     }
 
-    /// Enqueues many tasks in few round trips, and answers one result for each, in order. A task that
+    /// Enqueues many tasks in few round trips, and returns one result for each, in order. A task that
     /// is refused does not stop the others.
     ///
     /// They are sent in calls of at most 500 tasks and 1 MiB. When Redis fails in the middle, the

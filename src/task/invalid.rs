@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::{NameError, PolicyProblem};
 use crate::defaults::{MAX_DEPTH, MAX_HEADERS, MAX_PRIORITY};
 
-/// A payload that cannot be packed or unpacked.
+/// A payload that cannot be encoded or decoded.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PayloadError {

@@ -7,8 +7,8 @@ use thiserror::Error;
 use super::InvalidTask;
 use crate::defaults::{FAR, RETRY_DELAY_CAP};
 
-/// How long a task waits after its failures, stored with the task: it goes before the server's own
-/// function, and after a handler's `retry_after`.
+/// How long a task waits after its failures, stored with the task. It takes precedence over the server's
+/// own function. A handler's `retry_after` takes precedence over it.
 ///
 /// ```
 /// # use std::time::Duration;

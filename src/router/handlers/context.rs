@@ -9,7 +9,7 @@ use super::states::States;
 use crate::router::outcomes::CancelReason;
 use crate::user_code::truncate;
 
-/// The longest note of a progress, in bytes.
+/// The longest note that a handler's progress may have, in bytes.
 const MAX_NOTE: usize = 1024;
 
 /// What the server knows of a task that it is about to run.
@@ -134,7 +134,7 @@ impl TaskContext {
         self.0.delivery.deadline
     }
 
-    /// Whether this attempt is to end. Work done after that may be thrown away, or done twice.
+    /// Whether this attempt is to end. What it does after that may be for nothing, or be done twice.
     pub fn is_cancelled(&self) -> bool {
         self.0.delivery.cancellation.is_cancelled()
     }
@@ -176,8 +176,8 @@ impl TaskContext {
     /// few words (cut at 1 KiB). One round trip to Redis: call it a few times a second at most.
     ///
     /// # Errors
-    /// The attempt is over or its lease was lost; or Redis could not be told, which need not stop the
-    /// handler.
+    /// The attempt is over, or its lease was lost. Or Redis could not be reached, which need not stop
+    /// the handler.
     pub async fn progress(&self, done: u64, total: u64, note: &str) -> Result<(), ProgressError> {
         let Some(slot) = &self.0.delivery.slot else {
             return Ok(());
@@ -192,7 +192,7 @@ impl TaskContext {
         self.0.delivery.slot.as_ref()?.upgrade()
     }
 
-    /// The first router that takes the task gives it its states.
+    /// Gives the attempt the states of the router that runs it.
     pub(in crate::router) fn attach(&self, states: &Arc<States>) {
         self.0.states.get_or_init(|| Arc::clone(states));
     }

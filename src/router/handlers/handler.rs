@@ -99,7 +99,7 @@ impl<F: Future> HandlerFuture for F {
 /// What a handler returns in the end: a `Result`.
 ///
 /// There is nothing to implement. `Ok(())` is success without a result; any other `Ok` value is
-/// packed as MessagePack and is the task's result. An `Err` is retried, unless it carries another
+/// encoded as MessagePack and is the task's result. An `Err` is retried, unless it carries another
 /// verdict (see [`TaskError`](crate::TaskError)).
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
@@ -140,7 +140,7 @@ mod tests {
     use crate::task::RawTask;
 
     #[tokio::test]
-    async fn a_result_is_packed_unless_it_is_nothing() {
+    async fn a_result_is_encoded_unless_it_is_nothing() {
         let router = Router::new().task(async |task: Number| Ok::<_, String>(task.0 * 2));
         let outcome = router.perform(Number(21)).await;
         assert!(outcome.is_completed());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_that_cannot_be_packed_is_not_worth_another_attempt() {
+    async fn a_result_that_cannot_be_encoded_is_not_worth_another_attempt() {
         struct Stubborn;
         impl Serialize for Stubborn {
             fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {

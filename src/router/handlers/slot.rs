@@ -17,7 +17,7 @@ pub enum ProgressError {
     /// The attempt is over, or its lease was lost: the handler should stop.
     #[error("the task is no longer this handler's")]
     Ended,
-    /// Redis could not be told.
+    /// Redis could not be reached.
     #[error("the progress could not be stored")]
     Broker(#[source] BoxError),
 }

@@ -8,7 +8,7 @@ pub enum CancelReason {
     Timeout,
     /// The task's deadline has come.
     Deadline,
-    /// The lease is another server's, or nobody's: whatever this attempt does now may be done twice.
+    /// The lease is another server's, or nobody's: what this attempt does now may be done twice.
     LeaseLost,
     /// The server stops, and its grace is over.
     Shutdown,

@@ -26,10 +26,10 @@ pub enum FailureCause {
     Error,
     /// The handler, an extractor or middleware panicked.
     Panic,
-    /// The payload is not what the handler takes: it is archived.
+    /// The payload is not what the handler takes. The task is archived.
     Undecodable,
-    /// The handler succeeded with a result that cannot be packed: it is archived, because another
-    /// attempt would do the work again for the same end.
+    /// The handler succeeded with a result that cannot be encoded. The task is archived, because
+    /// another attempt would repeat the work and end the same way.
     Unencodable,
     /// The attempt ran for as long as it may.
     Timeout,
@@ -45,7 +45,7 @@ impl Failure {
         &**self.0.error
     }
 
-    /// The error, to put into another one.
+    /// The error, to wrap into another one.
     pub fn into_error(self) -> Box<dyn StdError + Send + Sync> {
         self.0.error.into_inner()
     }

@@ -7,7 +7,7 @@ use crate::task::{PayloadError, decode};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The handler returned `Ok`. Holds the packed result, or `None` if that was `()`.
+    /// The handler returned `Ok`. Holds the encoded result, or `None` if that was `()`.
     Completed(Option<Vec<u8>>),
     /// The handler returned `Err`, panicked, was cancelled, or was never reached.
     Failed(Failure),
@@ -39,7 +39,7 @@ impl Outcome {
         }
     }
 
-    /// The unpacked result; `None` if the attempt failed, or the handler returned `()`.
+    /// The decoded result; `None` if the attempt failed, or the handler returned `()`.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use super::{BoxError, Verdict};
 /// An error that says what becomes of the task.
 ///
 /// It reads like the error that it wraps. Its verdict is found through the chain of sources, so
-/// context can be put around it; where there are several, the outermost counts.
+/// other errors may wrap it in turn. Where there are several verdicts, the outermost counts.
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ use super::{BoxError, Verdict};
 pub struct TaskError(Carrier);
 
 impl TaskError {
-    /// The task is archived, whatever retries it has left: another attempt would fail as well.
+    /// The task is archived, also if it has retries left: another attempt would fail as well.
     pub fn skip_retry(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(Verdict::SkipRetry, error.into())
     }

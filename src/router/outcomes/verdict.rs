@@ -14,7 +14,7 @@ pub enum Verdict {
     Retry,
     /// It is tried again after this delay instead, until its retries are exhausted.
     RetryAfter(Duration),
-    /// It is archived now, whatever retries it has left.
+    /// It is archived now, also if it has retries left.
     SkipRetry,
     /// It is dropped: neither tried again nor archived.
     Revoke,

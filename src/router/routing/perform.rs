@@ -7,8 +7,8 @@ use crate::router::outcomes::Outcome;
 use crate::task::{NewTask, TaskOptions, Timeout, generate_id};
 
 impl Router {
-    /// Runs a task in memory, without Redis: packs and unpacks it, and calls middleware and handler
-    /// as a first attempt. For unit tests of handlers; needs the feature `testing`.
+    /// Runs a task in memory, without Redis: encodes and decodes it, and calls middleware and
+    /// handler as a first attempt. For unit tests of handlers; needs the feature `testing`.
     ///
     /// A timeout only sets [`TaskContext::deadline`], and nothing is tried again.
     ///

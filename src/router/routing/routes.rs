@@ -35,8 +35,8 @@ impl Routes {
         self.0.routes.keys().map(String::as_str)
     }
 
-    /// Runs a task through middleware and handler. Never panics, whatever a user's code does;
-    /// dropping it ends an asynchronous handler, and gives a blocking one up.
+    /// Runs a task through middleware and handler. Never panics, whatever a user's code does.
+    /// Dropping the future ends an async handler; a blocking one runs on, and nobody waits for it.
     pub(crate) fn dispatch(
         &self,
         context: TaskContext,
