@@ -12,6 +12,16 @@ pub enum PayloadError {
     /// Serializing the value failed.
     #[error("the payload could not be encoded as MessagePack")]
     Encode(#[source] Box<dyn StdError + Send + Sync>),
+    /// The value can be serialized, but not deserialized again: no worker could run the task. So it is
+    /// with a `u128` in a tagged, untagged or flattened type.
+    #[error("a `{type_name}` can be encoded, but then not be decoded again")]
+    #[non_exhaustive]
+    Unreadable {
+        /// The task's type.
+        type_name: &'static str,
+        /// Why it could not be decoded.
+        source: Box<PayloadError>,
+    },
     /// The bytes are not the MessagePack of the wanted type.
     #[error("the payload could not be decoded")]
     Decode(#[source] Box<dyn StdError + Send + Sync>),

@@ -12,7 +12,7 @@ mod state;
 mod typed;
 mod unique;
 
-pub(crate) use codec::{decode, encode};
+pub(crate) use codec::{Encoded, decode, encode, encode_task};
 pub(crate) use id::generate_id;
 pub use invalid::{InvalidTask, PayloadError};
 pub use name::{NameError, NameProblem};

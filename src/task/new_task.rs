@@ -2,7 +2,8 @@ use std::time::{Duration, SystemTime};
 
 use super::options::Timeout;
 use super::{
-    Due, InvalidTask, PayloadError, RetryPolicy, Task, TaskOptions, Unique, check_kind, encode,
+    Due, Encoded, InvalidTask, PayloadError, RetryPolicy, Task, TaskOptions, Unique, check_kind,
+    encode_task,
 };
 
 /// A task with its options, ready to be enqueued.
@@ -12,18 +13,18 @@ use super::{
 #[derive(Debug)]
 pub struct NewTask {
     pub(crate) kind: String,
-    payload: Result<Vec<u8>, PayloadError>,
+    payload: Result<Encoded, PayloadError>,
     pub(crate) options: TaskOptions,
 }
 
 impl<T: Task> From<T> for NewTask {
     fn from(task: T) -> Self {
-        T::defaults(NewTask::with_payload(T::KIND.into(), encode(&task)))
+        T::defaults(NewTask::with_payload(T::KIND.into(), encode_task(&task)))
     }
 }
 
 impl NewTask {
-    pub(super) fn with_payload(kind: String, payload: Result<Vec<u8>, PayloadError>) -> Self {
+    pub(super) fn with_payload(kind: String, payload: Result<Encoded, PayloadError>) -> Self {
         Self {
             kind,
             payload,
@@ -127,10 +128,9 @@ impl NewTask {
         self
     }
 
-    /// The packed payload alone.
     /// Its kind, and its payload if it could be encoded.
     pub(crate) fn into_payload(self) -> (String, Result<Vec<u8>, PayloadError>) {
-        (self.kind, self.payload)
+        (self.kind, self.payload.map(|payload| payload.bytes))
     }
 
     /// Everything checked: the kind, the payload and the options, or the first thing that is wrong.
@@ -140,7 +140,7 @@ impl NewTask {
     ) -> Result<(String, Vec<u8>, TaskOptions), InvalidTask> {
         check_kind(&self.kind)?;
         self.options.check()?;
-        let payload = self.payload?;
+        let payload = self.payload?.bytes;
         if payload.len() > max_payload {
             return Err(PayloadError::TooLarge {
                 bytes: payload.len(),

@@ -1,4 +1,4 @@
-use super::NewTask;
+use super::{Encoded, NewTask};
 
 /// A task whose payload is bytes that windlass does not look into.
 ///
@@ -25,6 +25,6 @@ impl RawTask {
 
 impl From<RawTask> for NewTask {
     fn from(task: RawTask) -> Self {
-        NewTask::with_payload(task.kind, Ok(task.payload))
+        NewTask::with_payload(task.kind, Ok(Encoded::opaque(task.payload)))
     }
 }

@@ -1,5 +1,6 @@
 //! A payload's bytes are the same at the end of every path.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -146,10 +147,43 @@ struct Values {
     text: String,
     nothing: Option<u8>,
     bytes: Vec<u8>,
+    wide: u128,
+    source: IpAddr,
+    event: Event,
+    #[serde(flatten)]
+    target: Target,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "type")]
+enum Event {
+    Login { from: IpAddr },
+    Count { number: u128 },
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Target {
+    target: IpAddr,
 }
 
 impl Task for Values {
     const KIND: &'static str = "values";
+}
+
+fn values() -> Values {
+    let address = IpAddr::from([127, 0, 0, 1]);
+    Values {
+        unsigned: vec![0, (1 << 53) + 1, u64::MAX],
+        signed: vec![i64::MIN, -(1 << 53) - 1, i64::MAX],
+        float: f64::MIN_POSITIVE,
+        text: "ü\0\u{1f}\u{10ffff}".into(),
+        nothing: None,
+        bytes: (0..=255).collect(),
+        wide: u128::MAX,
+        source: address,
+        event: Event::Login { from: address },
+        target: Target { target: address },
+    }
 }
 
 #[tokio::test]
@@ -167,15 +201,17 @@ async fn typed_values_come_through_unchanged() {
     let server = stage
         .serve_with(stage.server(), Router::new().task(handler))
         .await;
-    let values = Values {
-        unsigned: vec![0, (1 << 53) + 1, u64::MAX],
-        signed: vec![i64::MIN, -(1 << 53) - 1, i64::MAX],
-        float: f64::MIN_POSITIVE,
-        text: "ü\0\u{1f}\u{10ffff}".into(),
-        nothing: None,
-        bytes: (0..=255).collect(),
-    };
-    stage.client().await.enqueue(values.clone()).await.unwrap();
-    assert_eq!(arrived.next().await, values);
+    stage.client().await.enqueue(values()).await.unwrap();
+    assert_eq!(arrived.next().await, values());
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_value_that_no_worker_could_read_is_refused_by_its_type() {
+    let stage = Stage::new("unreadable").await;
+    let event = Event::Count { number: 1 };
+    let enqueue = stage.client().await.enqueue(Values { event, ..values() });
+    let error = enqueue.await.unwrap_err().to_string();
+    assert!(error.contains("round_trips::Values"), "{error}");
+    assert_eq!(stage.keys("").await, [""; 0], "nothing was sent");
 }
