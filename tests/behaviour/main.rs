@@ -2,7 +2,6 @@
 
 #[path = "../support/mod.rs"]
 mod support;
-use support::{self as fixture, puppet, redis_side, seen};
 
 mod archive;
 mod cancel;

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router, Server, TaskContext};
 
-use crate::fixture::Stage;
-use crate::support::{RedisServer, eventually};
-use crate::support::{Watch, write_tasks};
+use crate::support::{RedisServer, Stage, Watch, eventually, write_tasks};
 
 const TASKS: usize = 20_000;
 

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router};
 
-use crate::fixture::Stage;
-use crate::support::{RedisServer, eventually};
-use crate::support::{Watch, write_tasks};
+use crate::support::{RedisServer, Stage, Watch, eventually, write_tasks};
 
 const TASKS: u64 = 20_000;
 

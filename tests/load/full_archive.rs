@@ -1,9 +1,6 @@
 //! An archive of 20,000 old tasks is swept in bounded steps.
 
-use crate::fixture::{HOUR, Stage};
-use crate::puppet::puppet;
-use crate::support::RedisServer;
-use crate::support::{Watch, write_tasks};
+use crate::support::{HOUR, RedisServer, Stage, Watch, puppet, write_tasks};
 
 #[tokio::test]
 async fn twenty_thousand_old_tasks_are_swept_in_bounded_steps() {

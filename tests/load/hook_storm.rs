@@ -6,9 +6,8 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{DeadLetter, RawTask, Router, TaskError};
 
-use crate::fixture::{LIMIT, Stage, ms, task};
 use crate::support::child::{self, ChildProcess};
-use crate::support::eventually;
+use crate::support::{LIMIT, Stage, eventually, ms, task};
 
 const TASKS: usize = 500;
 const KILLS: usize = 8;

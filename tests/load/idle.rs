@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router, Server};
 
-use crate::fixture::Stage;
-use crate::redis_side::Monitor;
-use crate::support::RedisServer;
+use crate::support::{Monitor, RedisServer, Stage};
 
 #[tokio::test]
 async fn an_idle_server_asks_redis_for_little() {

@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 use windlass::{RawTask, Router, Server, TaskContext};
 
-use crate::fixture::{Stage, ms, task};
-use crate::support::{RedisServer, within};
+use crate::support::{RedisServer, Stage, ms, task, within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_delays_are_kept() {

@@ -3,7 +3,6 @@
 
 #[path = "../support/mod.rs"]
 mod support;
-use support::{self as fixture, puppet, redis_side};
 
 mod due;
 mod expired_leases;

@@ -5,8 +5,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 
 use super::sweeper;
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, LIMIT, Stage, eventually, puppet, task};
 
 /// Enqueues and archives these, the first one first.
 async fn archive(stage: &Stage, ids: impl Iterator<Item = u64>) {
@@ -102,7 +101,7 @@ async fn each_queue_has_an_archive_of_its_own() {
     let server = stage.serve_with(settings, puppet().0).await;
     stage.wait_for_total("swept_archived", 1).await;
     for queue in ["default", "other"] {
-        crate::support::eventually("two are left", crate::fixture::LIMIT, async || {
+        eventually("two are left", LIMIT, async || {
             let archived = stage.key_of(queue, "archived");
             let left: usize = stage.redis().zcard(archived).await.unwrap();
             if left == 2 { Ok(()) } else { Err(left) }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, Client, Task, UnknownKind};
 
 use super::sweeper;
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::{Calls, puppet};
+use crate::support::{Calls, HOUR, Stage, puppet, task};
 
 const CAP: usize = 3;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use windlass::DeadLetter;
 
 use super::sweeper;
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, puppet, task};
 
 /// Archived tasks: each died `age` ms ago, and owes its hook if it is to.
 async fn archived(stage: &Stage, tasks: &[(&str, u64, bool)]) {

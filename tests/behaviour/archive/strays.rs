@@ -2,8 +2,7 @@
 
 use redis::AsyncCommands;
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, puppet, task};
 
 #[tokio::test]
 async fn a_record_that_stands_nowhere_runs_again() {

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use windlass::{CancelMode, CancelReason, Operated};
 
-use crate::fixture::{Stage, task};
-use crate::puppet::puppet;
-use crate::support::{Mode, Proxy, RedisServer, eventually};
+use crate::support::{LIMIT, Mode, Proxy, RedisServer, Stage, eventually, puppet, task};
 
 #[tokio::test]
 async fn a_handler_hears_of_its_cancel_at_once() {
@@ -49,17 +47,12 @@ async fn a_handler_hears_of_its_cancel_at_once() {
 /// Until a server's control channel is open.
 async fn until_it_listens(stage: &Stage, server: &str) {
     let channel = format!("{}:control:{server}", stage.prefix);
-    eventually(
-        "the control channel is open",
-        crate::fixture::LIMIT,
-        async || {
-            let mut numsub = redis::cmd("PUBSUB");
-            numsub.arg("NUMSUB").arg(&channel);
-            let (_, listeners): (String, u64) =
-                numsub.query_async(&mut stage.redis()).await.unwrap();
-            (listeners == 1).then_some(())
-        },
-    )
+    eventually("the control channel is open", LIMIT, async || {
+        let mut numsub = redis::cmd("PUBSUB");
+        numsub.arg("NUMSUB").arg(&channel);
+        let (_, listeners): (String, u64) = numsub.query_async(&mut stage.redis()).await.unwrap();
+        (listeners == 1).then_some(())
+    })
     .await;
 }
 
@@ -114,7 +107,7 @@ async fn a_channel_that_was_cut_is_opened_again() {
     let inspector = stage.inspector().await;
     // The last connection may just be on its way out: then the next one is told.
     let began = Instant::now();
-    eventually("it is told", crate::fixture::LIMIT, async || {
+    eventually("it is told", LIMIT, async || {
         let cancel = inspector.cancel("default", call.id(), CancelMode::Decide);
         cancel.await.unwrap();
         call.context.is_cancelled().then_some(())

@@ -5,9 +5,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{CancelMode, Operated};
 
-use crate::fixture::{HOUR, LIMIT, Stage, task};
-use crate::puppet::puppet;
-use crate::support::{child, eventually};
+use crate::support::{HOUR, LIMIT, Stage, child, eventually, puppet, task};
 
 #[test]
 #[ignore = "runs in a child process of other tests"]

@@ -6,8 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::CancelMode;
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::{Call, puppet};
+use crate::support::{Call, HOUR, LIMIT, Stage, eventually, puppet, task};
 
 /// A task that is cancelled while it runs, and what its handler then says.
 async fn cancelled(
@@ -27,7 +26,7 @@ async fn cancelled(
     call.cancelled().await;
     say(call);
     let settled = async || (stage.count("active").await == 0).then_some(());
-    crate::support::eventually("it is settled", crate::fixture::LIMIT, settled).await;
+    eventually("it is settled", LIMIT, settled).await;
     server.stop().await;
     stage.audit().await;
     let (state, record) = (stage.state("it").await, stage.record("it").await);

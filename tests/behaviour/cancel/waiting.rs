@@ -2,8 +2,7 @@
 
 use windlass::{CancelMode, Operated};
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, puppet, task};
 
 const MODES: [CancelMode; 3] = [CancelMode::Decide, CancelMode::Archive, CancelMode::Delete];
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 use windlass::{Router, UnknownKind};
 
 use super::{hooked, until_none_is_owed};
-use crate::fixture::{Stage, task};
-use crate::puppet::{puppet, puppet_for};
-use crate::support::child;
+use crate::support::{Stage, child, puppet, puppet_for, task};
 
 #[tokio::test]
 async fn the_archiver_may_lack_the_kind() {

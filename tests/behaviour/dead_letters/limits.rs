@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::{Letter, hooked, until_none_is_owed};
-use crate::fixture::{Stage, task};
-use crate::puppet::puppet;
+use crate::support::{Stage, puppet, task};
 
 /// Time enough for a ninth hook to begin, which nothing else can show.
 const A_WHILE: Duration = Duration::from_millis(700);

@@ -6,9 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use windlass::{Client, DeadLetter, Router};
 
-use crate::fixture::{LIMIT, Stage, task};
-use crate::puppet::Calls;
-use crate::support::within;
+use crate::support::{Calls, LIMIT, Stage, eventually, task, within};
 
 mod elsewhere;
 mod limits;
@@ -78,7 +76,7 @@ async fn until_none_is_owed(stage: &Stage) {
 
 /// Waits until a hook is put off, and then lets its time come now.
 async fn hurry(stage: &Stage, id: &str) {
-    crate::support::eventually("it is put off", LIMIT, async || {
+    eventually("it is put off", LIMIT, async || {
         let now = stage.now().await;
         let due = stage.score("hooks", id).await;
         due.is_some_and(|due| due > now + 20_000).then_some(())

@@ -3,8 +3,7 @@
 use windlass::{CancelMode, Operated};
 
 use super::{hooked, only_the_next_runs_one, until_none_is_owed};
-use crate::fixture::{Stage, task};
-use crate::puppet::{puppet, puppet_for};
+use crate::support::{Stage, puppet, puppet_for, task};
 
 #[tokio::test]
 async fn what_an_operator_archives_runs_none() {

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, Task};
 
 use super::{hooked, until_none_is_owed};
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, puppet, task};
 
 #[tokio::test]
 async fn every_reason_reaches_the_hook() {

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Letters, hooked, until_none_is_owed};
-use crate::fixture::{Running, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{LIMIT, Running, Stage, eventually, puppet, task};
 
 async fn with_hanging_hooks(stage: &Stage, hooks: usize) -> (Running, Letters) {
     let client = stage.client().await;
@@ -16,7 +15,7 @@ async fn with_hanging_hooks(stage: &Stage, hooks: usize) -> (Running, Letters) {
         calls.next().await.skip();
     }
     let wanted = hooks.min(8);
-    crate::support::eventually("they hang", crate::fixture::LIMIT, async || {
+    eventually("they hang", LIMIT, async || {
         (letters.len() == wanted).then_some(())
     })
     .await;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use windlass::DeadLetter;
 
 use super::{hooked, hurry, until_none_is_owed};
-use crate::fixture::{Stage, task};
-use crate::puppet::puppet;
+use crate::support::{Stage, puppet, task, within};
 
 #[tokio::test]
 async fn a_hook_that_fails_is_tried_again() {
@@ -82,7 +81,7 @@ async fn a_hook_that_hangs_is_given_up_and_tried_again() {
     let hangs = letters.next().await;
     let began = Instant::now();
     let mut answer = hangs.answer;
-    crate::support::within("it is given up", Duration::from_secs(30), answer.closed()).await;
+    within("it is given up", Duration::from_secs(30), answer.closed()).await;
     let took = began.elapsed();
     assert!((9..25).contains(&took.as_secs()), "{took:?}");
     hurry(&stage, "dead").await;

@@ -1,6 +1,6 @@
 //! Tasks that are of no use after a time.
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 mod operator;
 mod running;

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use windlass::{Client, Operated};
 
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 /// The fields of a record that give it up.
 const DEADLINES: [&str; 2] = ["deadline", "start_before"];

@@ -5,8 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use windlass::CancelReason;
 
 use super::assert_expired_once;
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::{Call, puppet};
+use crate::support::{Call, HOUR, LIMIT, Stage, eventually, ms, puppet, task};
 
 /// A task that runs when its deadline comes, and what its handler then says.
 async fn cancelled_at_its_deadline(stage: &Stage, say: impl FnOnce(Call)) -> (String, u64) {
@@ -25,7 +24,7 @@ async fn cancelled_at_its_deadline(stage: &Stage, say: impl FnOnce(Call)) -> (St
     );
     assert_eq!(call.cancelled().await, CancelReason::Deadline);
     say(call);
-    crate::support::eventually("it is settled", crate::fixture::LIMIT, async || {
+    eventually("it is settled", LIMIT, async || {
         (stage.count("active").await == 0).then_some(())
     })
     .await;

@@ -5,8 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use windlass::Router;
 
 use super::assert_expired_once;
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::{puppet, puppet_for};
+use crate::support::{HOUR, Stage, ms, puppet, puppet_for, task};
 
 #[tokio::test]
 async fn a_task_that_has_not_started_by_then_is_given_up() {

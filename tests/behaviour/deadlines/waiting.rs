@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use windlass::{NewTask, Router};
 
 use super::assert_expired_once;
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::{puppet, puppet_for};
+use crate::support::{HOUR, Stage, ms, puppet, puppet_for, task};
 
 fn in_ms(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass::{NewTask, RawTask, Router};
 
-use crate::fixture::{Running, Stage};
-use crate::seen::{Seen, seen};
+use crate::support::{Running, Seen, Stage, seen};
 
 fn micros(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).unwrap().as_micros() as i64

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::TaskError;
 
-use crate::fixture::{Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{Stage, ms, puppet, task};
 
 #[tokio::test]
 async fn a_delay_longer_than_the_lease_runs_once() {

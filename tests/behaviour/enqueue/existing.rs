@@ -6,9 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{EnqueueOutcome, RawTask, Router, TaskContext, TaskError};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::seen;
-use crate::support::within;
+use crate::support::{LIMIT, Stage, seen, within};
 
 /// All that the queue has in Redis but its counters, as `DUMP` shows it.
 async fn everything(stage: &Stage) -> BTreeMap<String, Vec<u8>> {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use windlass::{EnqueueOutcome, NewTask, RawTask, Task};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 fn task() -> RawTask {
     RawTask::new("form", "x")

@@ -6,9 +6,7 @@ use futures::FutureExt;
 use futures::future::join_all;
 use windlass::RawTask;
 
-use crate::fixture::{LIMIT, Stage};
-use crate::redis_side::calls_of;
-use crate::support::{RedisServer, within};
+use crate::support::{LIMIT, RedisServer, Stage, calls_of, within};
 
 const TASKS: usize = 2_000;
 

@@ -3,9 +3,7 @@
 use redis::AsyncCommands;
 use windlass::{Client, EnqueueError, EnqueueOutcome, Enqueued, NewTask, RawTask};
 
-use crate::fixture::Stage;
-use crate::redis_side::calls_of;
-use crate::support::RedisServer;
+use crate::support::{RedisServer, Stage, calls_of};
 
 fn task(payload: impl Into<Vec<u8>>) -> NewTask {
     NewTask::from(RawTask::new("many", payload))

@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use windlass::{RawTask, Router, State, TaskContext, TaskError, defaults};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
+use crate::support::{Stage, seen};
 
 fn task() -> RawTask {
     RawTask::new("record", "payload")

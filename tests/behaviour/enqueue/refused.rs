@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::AsyncCommands;
 use windlass::{Enqueue, EnqueueError, InvalidTask, PayloadError, RawTask, defaults};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 

@@ -2,9 +2,6 @@
 
 use windlass::{CancelMode, InspectError, Inspector, Operated, PayloadError, RawTask};
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::{Call, puppet};
-
 const STATES: [&str; 7] = [
     "unknown",
     "pending",
@@ -16,7 +13,7 @@ const STATES: [&str; 7] = [
 ];
 
 /// One task in each state, with the state's name as its id; and the one that runs.
-async fn in_every_state(stage: &Stage) -> (crate::fixture::Running, Call) {
+async fn in_every_state(stage: &Stage) -> (Running, Call) {
     let client = stage.client().await;
     let (router, mut calls) = puppet();
     let server = stage.serve(router).await;
@@ -68,6 +65,8 @@ fn requested(answers: &[(&str, Operated, &str)]) -> Operated {
 }
 
 use Operated::{Active, Already, Completed, Done, NotFound};
+
+use crate::support::{Call, HOUR, Running, Stage, puppet, task};
 
 #[tokio::test]
 async fn run() {

@@ -6,9 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use redis::AsyncCommands;
 use windlass::{CancelMode, LostLeases, RawTask, Unique, UnknownKind};
 
-use crate::fixture::{HOUR, LIMIT, Running, Stage, ms, task};
-use crate::puppet::{Call, Calls, puppet};
-use crate::support::eventually;
+use crate::support::{Call, Calls, HOUR, LIMIT, Running, Stage, eventually, ms, puppet, task};
 
 type Counts = BTreeMap<String, u64>;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass::{Event, RawTask, Router};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 #[tokio::test]
 async fn each_failure_is_told_once() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskError};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 #[tokio::test]
 async fn a_day_is_kept_for_90_days_and_a_counter_at_its_end_stops_no_task() {

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex};
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, ServerBuilder};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::seen;
-use crate::support::eventually;
+use crate::support::{LIMIT, Stage, eventually, seen};
 
 /// An observer that blocks at its first event.
 struct Blocked {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass::{EnqueueOutcome, NewTask, RetryPolicy, Router, Task, TaskContext, Unique};
 
-use crate::fixture::{HOUR, Stage, ms};
+use crate::support::{HOUR, LIMIT, Stage, ms, within};
 
 #[derive(Serialize, Deserialize)]
 struct Report {
@@ -96,7 +96,7 @@ async fn a_handler_sees_the_options_that_won() {
         .await;
     let report = client.enqueue(Report { year: 9 }).delay(Duration::ZERO);
     report.max_retry(7).await.unwrap();
-    let seen = crate::support::within("it runs", crate::fixture::LIMIT, seen.recv()).await;
+    let seen = within("it runs", LIMIT, seen.recv()).await;
     assert_eq!(seen, Some((9, 7, Some("type".to_owned()))));
     server.stop().await;
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{EnqueueError, RetryPolicy, Router, TaskError, Unique};
 
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 const SPANS: [Duration; 2] = [Duration::ZERO, ms_const(500)];
 

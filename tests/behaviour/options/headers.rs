@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{EnqueueError, InvalidTask};
 
-use crate::fixture::{Stage, task};
-use crate::puppet::puppet;
+use crate::support::{Stage, puppet, task};
 
 const CAP: usize = 16 * 1024;
 

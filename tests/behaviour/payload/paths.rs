@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{CancelMode, Client, NewTask, Operated, RawTask, Unique};
 
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 const MIB: usize = 1024 * 1024;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass::{Client, NewTask, RawTask, Router, Task, TaskContext, TaskError};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
+use crate::support::{Stage, seen};
 
 const LARGE: usize = 5 << 20;
 

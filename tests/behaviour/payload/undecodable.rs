@@ -6,7 +6,7 @@ use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
 use windlass::{Event, RawTask, Router, ServerBuilder, Task};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 #[derive(Serialize, Deserialize)]
 struct Typed {

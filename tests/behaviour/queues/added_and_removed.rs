@@ -2,9 +2,7 @@
 
 use windlass::{QueueError, RawTask, Router, TaskContext};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::seen;
-use crate::support::eventually;
+use crate::support::{LIMIT, Stage, eventually, seen};
 
 #[tokio::test]
 async fn a_queue_can_be_added_and_removed() {

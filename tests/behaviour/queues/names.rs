@@ -6,8 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, defaults};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::support::{RedisServer, eventually};
+use crate::support::{LIMIT, RedisServer, Stage, eventually};
 
 async fn names(stage: &Stage) -> BTreeSet<String> {
     let key = format!("{}:queues", stage.prefix);

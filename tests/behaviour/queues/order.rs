@@ -3,8 +3,7 @@
 use redis::AsyncCommands;
 use windlass::{NewTask, RawTask, Router, TaskContext};
 
-use crate::fixture::{Running, Stage};
-use crate::seen::{Seen, seen};
+use crate::support::{Running, Seen, Stage, seen};
 
 fn task() -> NewTask {
     NewTask::from(RawTask::new("ordered", "x"))

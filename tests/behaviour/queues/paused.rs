@@ -3,8 +3,7 @@
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskContext};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
+use crate::support::{Stage, seen};
 
 #[tokio::test]
 async fn a_paused_queue_is_left_alone_until_it_goes_on() {

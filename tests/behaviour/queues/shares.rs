@@ -2,8 +2,7 @@
 
 use windlass::{RawTask, Router, TaskContext};
 
-use crate::fixture::Stage;
-use crate::seen::{Seen, seen};
+use crate::support::{Seen, Stage, seen};
 
 const EACH: usize = 600;
 

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{Client, Waited};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::support::{eventually, within};
+use crate::support::{LIMIT, Stage, eventually, within};
 
 mod outage;
 mod progress;

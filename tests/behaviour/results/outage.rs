@@ -5,9 +5,9 @@ use std::time::Duration;
 use windlass::{Client, Waited};
 
 use super::{heard, listeners, until_waited_for, wait_for};
-use crate::fixture::{HOUR, LIMIT, Stage, ms, task};
-use crate::puppet::puppet;
-use crate::support::{Mode, Proxy, RedisServer, eventually, within};
+use crate::support::{
+    HOUR, LIMIT, Mode, Proxy, RedisServer, Stage, eventually, ms, puppet, task, within,
+};
 
 /// A client behind a network that can be cut.
 async fn client_behind(proxy: &Proxy, stage: &Stage) -> Client {

@@ -3,10 +3,9 @@
 use redis::AsyncCommands;
 use windlass::{CancelReason, Operated, ProgressError};
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::{Call, puppet};
+use crate::support::{Call, HOUR, LIMIT, Running, Stage, eventually, puppet, task};
 
-async fn running(stage: &Stage) -> (crate::fixture::Running, Call) {
+async fn running(stage: &Stage) -> (Running, Call) {
     let (router, mut calls) = puppet();
     let server = stage.serve(router).await;
     let client = stage.client().await;
@@ -119,7 +118,7 @@ async fn progress_of_a_task_that_was_taken_over_is_refused() {
     let server_key = format!("{}:server:{}", stage.prefix, call.context.server_id());
     let inspector = stage.inspector().await;
     // As if its server were dead; until the next heartbeat says otherwise.
-    crate::support::eventually("it is taken over", crate::fixture::LIMIT, async || {
+    eventually("it is taken over", LIMIT, async || {
         let _: () = stage.redis().del(&server_key).await.unwrap();
         match inspector.delete("default", &id).await.unwrap() {
             Operated::Done => Ok(()),

@@ -5,8 +5,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskState, Waited};
 
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 #[tokio::test]
 async fn a_result_is_kept_for_the_retention_and_gone_after_it() {

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, WaitError, Waited};
 
 use super::{heard, until_waited_for, wait_for};
-use crate::fixture::{HOUR, LIMIT, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, LIMIT, Stage, ms, puppet, task};
 
 #[tokio::test]
 async fn a_wait_that_begins_before_the_end_hears_of_it() {

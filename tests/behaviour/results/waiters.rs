@@ -4,10 +4,7 @@ use futures::future::join_all;
 use windlass::{CancelMode, Client, RawTask, Router, TaskError, Waited};
 
 use super::{heard, listeners, until_nobody_listens, until_waited_for, wait_for};
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
-use crate::redis_side::calls_of;
-use crate::support::{Proxy, RedisServer};
+use crate::support::{HOUR, LIMIT, Proxy, RedisServer, Stage, calls_of, eventually, puppet, task};
 
 #[tokio::test]
 async fn two_hundred_who_wait_share_one_subscription() {
@@ -95,7 +92,7 @@ async fn ends_that_nobody_waits_for_are_not_published() {
     cancel.await.unwrap();
     let drained =
         async || (stage.count("pending").await + stage.count("active").await == 0).then_some(());
-    crate::support::eventually("all have ended", crate::fixture::LIMIT, drained).await;
+    eventually("all have ended", LIMIT, drained).await;
     assert_eq!(calls_of(&mut stage.redis(), "publish").await, 0);
 
     // To know that they would have been seen.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router, TaskContext};
 
-use crate::fixture::Stage;
-use crate::seen::{Seen, seen};
+use crate::support::{Seen, Stage, seen};
 
 /// What the context said at one attempt.
 #[derive(Debug, PartialEq)]

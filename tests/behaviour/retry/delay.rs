@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use windlass::{Event, RawTask, Router, TaskError};
 
-use crate::fixture::{LIMIT, Running, Stage};
-use crate::support::eventually;
+use crate::support::{LIMIT, Running, Stage, eventually};
 
 /// A router whose handler fails as the payload says.
 fn router() -> Router {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router, TaskError, defaults};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 /// What an error says for itself.
 type Say = fn(&mut fmt::Formatter<'_>) -> fmt::Result;

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use windlass::{RawTask, Router, TaskContext};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
+use crate::support::{Stage, seen};
 
 #[tokio::test]
 async fn an_error_that_is_no_failure_spends_no_retry() {

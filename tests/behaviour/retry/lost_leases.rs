@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{CancelReason, LostLeases, ServerBuilder};
 
-use crate::fixture::{Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{LIMIT, Stage, eventually, ms, puppet, task};
 
 fn settings(stage: &Stage, policy: LostLeases) -> ServerBuilder {
     let settings = stage.server().lost_leases(policy).max_lost_leases(3);
@@ -91,7 +90,7 @@ async fn a_row_of_lost_leases_ends_with_a_try_that_is_settled() {
             stage.lose("it").await;
             call.cancelled().await;
             drop(call);
-            crate::support::eventually("it is lost", crate::fixture::LIMIT, async || {
+            eventually("it is lost", LIMIT, async || {
                 let record = stage.record("it").await;
                 (record.get("lost").map(String::as_str) == Some(lost)).then_some(())
             })
@@ -103,7 +102,7 @@ async fn a_row_of_lost_leases_ends_with_a_try_that_is_settled() {
             "failed" => call.retry_after(ms(500)),
             _ => call.complete(),
         }
-        crate::support::eventually("the row has ended", crate::fixture::LIMIT, async || {
+        eventually("the row has ended", LIMIT, async || {
             let record = stage.record("it").await;
             (!record.contains_key("lost")).then_some(())
         })

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use windlass::{EnqueueError, RetryPolicy, ServerBuilder, TaskError};
 
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, puppet, task};
 
 /// How long a task that failed is to wait, in seconds. What is left of a millisecond is rounded up.
 async fn delay_of(stage: &Stage, id: &str) -> u64 {

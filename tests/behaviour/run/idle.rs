@@ -7,8 +7,7 @@ use redis::AsyncCommands;
 use tokio::time::{Instant, timeout_at};
 use windlass::{RawTask, Router, Server};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::support::{RedisServer, eventually, within};
+use crate::support::{LIMIT, RedisServer, Stage, eventually, within};
 
 const WATCHED: Duration = Duration::from_secs(8);
 

@@ -6,9 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{Problem, RawTask, Router};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::{Seen, seen};
-use crate::support::{RedisServer, eventually};
+use crate::support::{LIMIT, RedisServer, Seen, Stage, eventually, seen};
 
 /// A router whose handlers say that they have started and never end.
 fn holds() -> (Router, Seen<()>) {

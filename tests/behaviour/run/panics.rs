@@ -10,8 +10,7 @@ use windlass::{
     FromContext, Next, Outcome, RawTask, Report, Router, ServerBuilder, TaskContext, TaskError,
 };
 
-use crate::fixture::{LIMIT, Stage};
-use crate::support::{child, eventually};
+use crate::support::{LIMIT, Stage, child, eventually};
 
 const MESSAGE: &str = "on purpose";
 

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use windlass::{NewTask, RawTask, Router, TaskContext, defaults};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
+use crate::support::{Stage, seen};
 
 /// Longer than every default.
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -3,9 +3,7 @@
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskContext, UnknownKind};
 
-use crate::fixture::Stage;
-use crate::seen::seen;
-use crate::support::eventually;
+use crate::support::{LIMIT, Stage, eventually, seen};
 
 async fn nothing(_: RawTask) -> Result<(), String> {
     Ok(())
@@ -50,7 +48,7 @@ async fn it_runs_where_it_is_known() {
     let there = stage
         .serve_with(stage.server(), Router::new().raw("there", handler))
         .await;
-    eventually("it has run", crate::fixture::LIMIT, async || {
+    eventually("it has run", LIMIT, async || {
         // Whichever server took it: let the time it was put off for be over.
         let scheduled = stage.key("scheduled");
         let mut over = redis::cmd("ZADD");

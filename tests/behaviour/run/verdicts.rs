@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use windlass::{RawTask, Router, State, TaskContext, TaskError, TaskResultExt};
 
-use crate::fixture::Stage;
+use crate::support::Stage;
 
 type Runs = Arc<AtomicU32>;
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass::{NewTask, RawTask, Router, TaskContext};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::seen;
-use crate::support::eventually;
+use crate::support::{LIMIT, Stage, eventually, seen};
 
 /// Well below the interval of the poll that stands behind the wake-up, which is 0.8 to 1 s.
 const AT_ONCE: Duration = Duration::from_millis(400);

@@ -5,8 +5,7 @@ use std::time::SystemTime;
 use windlass::{CancelMode, Unique};
 
 use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
-use crate::fixture::{HOUR, Stage, task};
-use crate::puppet::{Call, puppet};
+use crate::support::{Call, HOUR, Stage, puppet, task};
 
 /// The state that a task is in afterwards, and what its handler does.
 type Ending = (&'static str, fn(Call));

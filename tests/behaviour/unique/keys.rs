@@ -4,7 +4,7 @@ use futures::future::join_all;
 use windlass::{EnqueueOutcome, NewTask, RawTask, Unique};
 
 use super::assert_duplicate_of;
-use crate::fixture::{Stage, task};
+use crate::support::{Stage, task};
 
 #[tokio::test]
 async fn the_key_is_the_kind_and_the_payload() {

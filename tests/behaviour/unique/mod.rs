@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::{Client, EnqueueOutcome, Enqueued, Unique};
 
-use crate::fixture::task;
+use crate::support::{HOUR, task};
 
 mod ends;
 mod keys;
@@ -22,7 +22,7 @@ async fn enqueue(client: &Client, unique: Unique) -> Enqueued {
 
 /// A task with this lock that the test never sees run, unless it makes it.
 async fn enqueue_later(client: &Client, id: &str, unique: Unique) -> Enqueued {
-    let enqueue = client.enqueue(task("x")).id(id).delay(crate::fixture::HOUR);
+    let enqueue = client.enqueue(task("x")).id(id).delay(HOUR);
     let enqueued = enqueue.unique(unique.key("key")).await;
     enqueued.expect("Redis takes it")
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use windlass::{Operated, Unique};
 
 use super::{assert_duplicate_of, enqueue, enqueue_later};
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 #[tokio::test]
 async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {

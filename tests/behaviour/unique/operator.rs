@@ -3,7 +3,7 @@
 use windlass::{Operated, Unique};
 
 use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
-use crate::fixture::{HOUR, Stage, task};
+use crate::support::{HOUR, Stage, task};
 
 #[tokio::test]
 async fn a_task_from_the_archive_takes_its_lock_again() {

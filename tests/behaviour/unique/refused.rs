@@ -4,7 +4,7 @@ use redis::AsyncCommands;
 use windlass::{EnqueueOutcome, NewTask, Unique};
 
 use super::enqueue;
-use crate::fixture::{HOUR, Stage, task};
+use crate::support::{HOUR, Stage, task};
 
 #[tokio::test]
 async fn a_task_whose_id_exists_leaves_no_lock() {

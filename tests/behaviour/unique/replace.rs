@@ -6,8 +6,7 @@ use redis::AsyncCommands;
 use windlass::{Client, EnqueueOutcome, Enqueued, Unique};
 
 use super::assert_duplicate_of;
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 async fn edit(client: &Client, payload: &str, delay: Duration, unique: Unique) -> Enqueued {
     let enqueue = client.enqueue(task(payload)).delay(delay);

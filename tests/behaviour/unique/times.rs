@@ -6,8 +6,7 @@ use redis::AsyncCommands;
 use windlass::{Client, Enqueued, Unique};
 
 use super::{assert_duplicate_of, every_mode};
-use crate::fixture::{HOUR, Stage, ms, task};
-use crate::puppet::puppet;
+use crate::support::{HOUR, Stage, ms, puppet, task};
 
 /// What is left of the lock of the key `key`, in ms; -1 is for ever.
 async fn ttl(stage: &Stage) -> i64 {
