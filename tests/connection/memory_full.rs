@@ -1,6 +1,5 @@
 //! Redis has reached its `maxmemory` and may not evict.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redis::AsyncCommands;
@@ -13,22 +12,6 @@ async fn set_memory(stage: &Stage, limit: &str) {
     let mut set = redis::cmd("CONFIG");
     set.arg(&["SET", "maxmemory", limit]);
     let () = set.query_async(&mut stage.redis()).await.unwrap();
-}
-
-/// Every key and its value, as `DUMP` shows it.
-async fn everything(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
-    let mut redis = stage.redis();
-    let keys: Vec<String> = redis.keys("*").await.unwrap();
-    let mut dumps = BTreeMap::new();
-    for key in keys {
-        let dump: Vec<u8> = redis::cmd("DUMP")
-            .arg(&key)
-            .query_async(&mut redis)
-            .await
-            .unwrap();
-        dumps.insert(key, dump);
-    }
-    dumps
 }
 
 #[track_caller]
@@ -55,7 +38,7 @@ async fn an_enqueue_fails_cleanly_and_writes_nothing() {
         .await
         .unwrap();
     set_memory(&stage, "1").await;
-    let before = everything(&stage).await;
+    let before = stage.dumps("*").await;
     let task = || NewTask::from(RawTask::new("kind", "x"));
     let second = Duration::from_secs(1);
     for form in [
@@ -69,7 +52,7 @@ async fn an_enqueue_fails_cleanly_and_writes_nothing() {
     for result in client.enqueue_many([task(), task().queue("new")]).await {
         assert_out_of_memory(result.unwrap_err());
     }
-    assert!(everything(&stage).await == before, "something was written");
+    assert!(stage.dumps("*").await == before, "something was written");
     set_memory(&stage, "0").await;
     assert!(client.enqueue(task().id("mine")).await.unwrap().is_new());
     assert!(client.enqueue(task().queue("new")).await.unwrap().is_new());

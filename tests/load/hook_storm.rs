@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{DeadLetter, RawTask, Router, TaskError};
 
-use crate::support::child::{self, ChildProcess};
+use crate::support::child::ChildProcess;
 use crate::support::{LIMIT, Stage, eventually, ms, task};
 
 const TASKS: usize = 500;
@@ -37,23 +37,16 @@ fn settings(stage: &Stage) -> windlass::ServerBuilder {
         .retry_delay(|_| Duration::ZERO)
 }
 
-#[test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "runs in a child process of other tests"]
-fn worker() {
-    if !child::end_with_parent() {
-        return;
+async fn worker() {
+    if let Some(stage) = Stage::of_parent().await {
+        stage.serve_for_ever(settings(&stage), router(&stage)).await;
     }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let stage = Stage::from_environment().await;
-        let server = settings(&stage).build(router(&stage)).await.unwrap();
-        println!("ready");
-        let _ = server.run_until(std::future::pending()).await;
-    });
 }
 
 async fn spawn(stage: &Stage) -> ChildProcess {
-    let mut worker = child::spawn("hook_storm::worker", &stage.environment());
+    let mut worker = stage.child("hook_storm::worker");
     worker.wait_for_line("ready", LIMIT).await;
     worker
 }

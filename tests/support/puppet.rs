@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use windlass::{CancelReason, RawTask, Router, TaskContext, TaskError};
 
-use super::{LIMIT, within};
+use super::{LIMIT, Running, Stage, within};
 
 type Answer = Result<String, Box<dyn Error + Send + Sync>>;
 
@@ -31,6 +31,14 @@ pub fn puppet_for(router: Router, kind: &str) -> (Router, Calls) {
     let (calls, receiver) = unbounded_channel();
     let handler = move |task, context| call(calls.clone(), task, context);
     (router.raw(kind, handler), Calls(receiver))
+}
+
+impl Stage {
+    /// Starts a server whose tasks of the kind `kind` call the test.
+    pub async fn serve_puppet(&self) -> (Running, Calls) {
+        let (router, calls) = puppet();
+        (self.serve(router).await, calls)
+    }
 }
 
 async fn call(calls: UnboundedSender<Call>, task: RawTask, context: TaskContext) -> Answer {

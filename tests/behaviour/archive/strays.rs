@@ -8,8 +8,7 @@ use crate::support::{HOUR, Stage, puppet, task};
 async fn a_record_that_stands_nowhere_runs_again() {
     let stage = Stage::new("stray").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("stray").delay(HOUR);
     enqueue.header("kept", "yes").await.unwrap();
     stage.enqueue_for_later("other").await;
@@ -33,8 +32,7 @@ async fn a_record_that_stands_nowhere_runs_again() {
 async fn one_that_has_no_tries_left_is_archived() {
     let stage = Stage::new("exhausted").await;
     let client = stage.client().await;
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("stray").delay(HOUR);
     enqueue.max_retry(0).await.unwrap();
     let _: () = stage
@@ -81,8 +79,7 @@ async fn many_are_found_and_each_runs_once() {
 async fn a_record_of_a_queue_that_nobody_serves_is_left_alone() {
     let stage = Stage::new("unserved").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).queue("other").id("stray");
     enqueue.delay(HOUR).await.unwrap();
     let scheduled = stage.key_of("other", "scheduled");

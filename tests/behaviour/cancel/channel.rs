@@ -153,8 +153,7 @@ async fn a_cancel_of_an_earlier_try_does_not_hit_the_next_one() {
     let stage = Stage::new("earlier").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     client.enqueue(task("x")).id("again").await.unwrap();
     let call = calls.next().await;
     inspector

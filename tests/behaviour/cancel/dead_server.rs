@@ -5,23 +5,15 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{CancelMode, Operated};
 
-use crate::support::{HOUR, LIMIT, Stage, child, eventually, puppet, task};
+use crate::support::{HOUR, LIMIT, Stage, eventually, puppet, task};
 
-#[test]
+#[tokio::test]
 #[ignore = "runs in a child process of other tests"]
-fn holds_its_tasks() {
-    if !child::end_with_parent() {
-        return;
+async fn holds_its_tasks() {
+    if let Some(stage) = Stage::of_parent().await {
+        let (router, _calls) = puppet();
+        stage.serve_for_ever(stage.server(), router).await;
     }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let stage = Stage::from_environment().await;
-        let router = windlass::Router::new().raw("kind", |_: windlass::RawTask| {
-            std::future::pending::<Result<(), String>>()
-        });
-        let server = stage.server().build(router).await.unwrap();
-        let _ = server.run_until(std::future::pending()).await;
-    });
 }
 
 #[tokio::test]
@@ -33,8 +25,7 @@ async fn a_task_whose_server_was_killed_is_taken_over_long_before_its_lease_ends
         let enqueue = client.enqueue(task("x")).id(id);
         enqueue.deadline(stage.in_future(HOUR).await).await.unwrap();
     }
-    let environment = stage.environment();
-    let worker = child::spawn("cancel::dead_server::holds_its_tasks", &environment);
+    let worker = stage.child("cancel::dead_server::holds_its_tasks");
     stage.wait_for_count("active", 4).await;
     worker.signal("KILL");
     drop(worker);

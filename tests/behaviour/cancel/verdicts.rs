@@ -17,8 +17,7 @@ async fn cancelled(
 ) -> (&'static str, BTreeMap<String, String>) {
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("it").max_retry(max_retry);
     enqueue.await.unwrap();
     let call = calls.next().await;
@@ -169,8 +168,7 @@ async fn the_mode_says_what_becomes_of_a_task_that_is_handed_back() {
 async fn the_mode_says_what_becomes_of_a_task_whose_server_dies() {
     let stage = Stage::new("dies").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for (mode, wanted) in [
         ("archive", "archived"),
         ("delete", "gone"),

@@ -2,7 +2,7 @@
 
 use windlass::{CancelMode, Operated};
 
-use crate::support::{HOUR, Stage, puppet, task};
+use crate::support::{HOUR, Stage, task};
 
 const MODES: [CancelMode; 3] = [CancelMode::Decide, CancelMode::Archive, CancelMode::Delete];
 
@@ -11,8 +11,7 @@ async fn a_waiting_task_is_ended_at_once_in_every_state() {
     let stage = Stage::new("waiting").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for mode in MODES {
         for state in ["scheduled", "retry", "pending"] {
             let enqueue = client.enqueue(task("x")).id("it");
@@ -58,8 +57,7 @@ async fn a_cancel_that_races_the_claim_ends_the_task_all_the_same() {
     let stage = Stage::new("race").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let heeds = tokio::spawn(async move {
         loop {
             let call = calls.next().await;

@@ -2,18 +2,27 @@
 
 use std::time::Duration;
 
-use windlass::{Router, UnknownKind};
+use windlass::{CancelMode, Operated, Router, UnknownKind};
 
-use super::{hooked, until_none_is_owed};
-use crate::support::{Stage, child, puppet, puppet_for, task};
+use super::{hooked, serve_hooked, until_none_is_owed};
+use crate::support::{Stage, puppet, puppet_for, task};
+
+/// A task `dead` that was ended from outside and owes its hook, which a server that is gone had.
+async fn owe_a_hook(stage: &Stage, router: &Router) {
+    drop(stage.server().build(router.clone()).await.unwrap());
+    stage.enqueue_for_later("dead").await;
+    let inspector = stage.inspector().await;
+    let ended = inspector
+        .cancel("default", "dead", CancelMode::Decide)
+        .await;
+    assert_eq!(ended.unwrap(), Operated::Done);
+}
 
 #[tokio::test]
 async fn the_archiver_may_lack_the_kind() {
     let stage = Stage::new("lacks").await;
     let client = stage.client().await;
-    let (router, _calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let knows = stage.serve(router).await;
+    let (knows, _calls, mut letters) = serve_hooked(&stage).await;
     knows.handle.quiet();
     let (router, _others) = puppet_for(Router::new(), "other");
     let (router, others) = hooked(router, "other");
@@ -59,13 +68,7 @@ async fn a_hold_that_runs_out_is_taken_by_another_server() {
     let stage = Stage::new("hold").await;
     let (router, _calls) = puppet();
     let (router, mut letters) = hooked(router, "kind");
-    drop(stage.server().build(router.clone()).await.unwrap());
-    stage.enqueue_for_later("dead").await;
-    let inspector = stage.inspector().await;
-    inspector
-        .cancel("default", "dead", Default::default())
-        .await
-        .unwrap();
+    owe_a_hook(&stage, &router).await;
     // Held by a server that is dead, for two more seconds.
     let until = stage.now().await + 2_000;
     stage.place("hooks", "dead", until).await;
@@ -77,38 +80,25 @@ async fn a_hold_that_runs_out_is_taken_by_another_server() {
     server.stop().await;
 }
 
-#[test]
+#[tokio::test]
 #[ignore = "runs in a child process of other tests"]
-fn hangs_in_its_hook() {
-    if !child::end_with_parent() {
-        return;
-    }
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let stage = Stage::from_environment().await;
+async fn hangs_in_its_hook() {
+    if let Some(stage) = Stage::of_parent().await {
         let router = puppet().0.on_dead_letter("kind", |letter| {
             println!("hook {}", letter.id);
             std::future::pending::<Result<(), String>>()
         });
-        let server = stage.server().build(router).await.unwrap();
-        let _ = server.run_until(std::future::pending()).await;
-    });
+        stage.serve_for_ever(stage.server(), router).await;
+    }
 }
 
 #[tokio::test]
 async fn a_hook_whose_server_was_killed_runs_on_another_one() {
     let stage = Stage::new("killed").await;
-    let environment = stage.environment();
-    let mut worker = child::spawn("dead_letters::elsewhere::hangs_in_its_hook", &environment);
+    let mut worker = stage.child("dead_letters::elsewhere::hangs_in_its_hook");
     let (router, _calls) = puppet();
     let (router, mut letters) = hooked(router, "kind");
-    drop(stage.server().build(router.clone()).await.unwrap());
-    stage.enqueue_for_later("dead").await;
-    let inspector = stage.inspector().await;
-    inspector
-        .cancel("default", "dead", Default::default())
-        .await
-        .unwrap();
+    owe_a_hook(&stage, &router).await;
     let hook = worker.wait_for_line("hook ", Duration::from_secs(30)).await;
     assert_eq!(hook, "dead");
     worker.signal("KILL");

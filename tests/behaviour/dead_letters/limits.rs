@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Letter, hooked, until_none_is_owed};
+use super::{Letter, hooked, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, task};
 
 /// Time enough for a ninth hook to begin, which nothing else can show.
@@ -13,9 +13,7 @@ const A_WHILE: Duration = Duration::from_millis(700);
 async fn at_most_eight_run_at_a_time_and_all_run_once() {
     let stage = Stage::new("eight").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     let tasks = (0..60).map(|n: u32| task("x").id(n.to_string()));
     assert!(client.enqueue_many(tasks).await.iter().all(Result::is_ok));
     for _ in 0..60 {
@@ -73,9 +71,7 @@ async fn two_servers_do_not_run_the_same_hook() {
 async fn one_that_hangs_does_not_hold_up_the_others() {
     let stage = Stage::new("held-up").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     client.enqueue(task("x")).id("hangs").await.unwrap();
     calls.next().await.skip();
     let hangs = letters.next().await;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 use windlass::{Client, DeadLetter, Router};
 
-use crate::support::{Calls, LIMIT, Stage, eventually, task, within};
+use crate::support::{Calls, LIMIT, Running, Stage, eventually, puppet, task, within};
 
 mod elsewhere;
 mod limits;
@@ -41,6 +41,13 @@ fn hooked(router: Router, kind: &str) -> (Router, Letters) {
         }
     });
     (router, Letters(receiver))
+}
+
+/// Starts a server whose tasks of the kind `kind` and their hook call the test.
+async fn serve_hooked(stage: &Stage) -> (Running, Calls, Letters) {
+    let (router, calls) = puppet();
+    let (router, letters) = hooked(router, "kind");
+    (stage.serve(router).await, calls, letters)
 }
 
 impl Letters {

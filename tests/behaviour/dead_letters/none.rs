@@ -2,7 +2,7 @@
 
 use windlass::{CancelMode, Operated};
 
-use super::{hooked, only_the_next_runs_one, until_none_is_owed};
+use super::{hooked, only_the_next_runs_one, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, puppet_for, task};
 
 #[tokio::test]
@@ -10,9 +10,7 @@ async fn what_an_operator_archives_runs_none() {
     let stage = Stage::new("operator").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     stage.enqueue_for_later("waits").await;
     let answer = inspector.archive("default", "waits").await.unwrap();
     assert_eq!(answer, Operated::Done);
@@ -38,9 +36,7 @@ async fn what_is_done_or_deleted_runs_none() {
     let stage = Stage::new("done").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     for n in 0..4 {
         client.enqueue(task("x")).id(n.to_string()).await.unwrap();
         let call = calls.next().await;

@@ -5,17 +5,15 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, Task};
 
-use super::{hooked, until_none_is_owed};
-use crate::support::{HOUR, Stage, puppet, task};
+use super::{hooked, serve_hooked, until_none_is_owed};
+use crate::support::{HOUR, Stage, task};
 
 #[tokio::test]
 async fn every_reason_reaches_the_hook() {
     let stage = Stage::new("reasons").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     for (reason, error, retried) in [
         ("skipped", "skipped", 0),
         ("retries_exhausted", "the last try", 1),

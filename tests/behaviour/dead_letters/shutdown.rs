@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Letters, hooked, until_none_is_owed};
+use super::{Letters, hooked, serve_hooked, until_none_is_owed};
 use crate::support::{LIMIT, Running, Stage, eventually, puppet, task};
 
 async fn with_hanging_hooks(stage: &Stage, hooks: usize) -> (Running, Letters) {
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, letters) = serve_hooked(stage).await;
     for _ in 0..hooks {
         client.enqueue(task("x")).await.unwrap();
         calls.next().await.skip();

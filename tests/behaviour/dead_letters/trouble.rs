@@ -6,16 +6,14 @@ use std::time::{Duration, Instant};
 
 use windlass::DeadLetter;
 
-use super::{hooked, hurry, until_none_is_owed};
+use super::{hurry, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, task, within};
 
 #[tokio::test]
 async fn a_hook_that_fails_is_tried_again() {
     let stage = Stage::new("fails").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     for id in ["bad", "good"] {
         client.enqueue(task("x")).id(id).await.unwrap();
         calls.next().await.skip();
@@ -73,9 +71,7 @@ async fn a_hook_that_panics_is_caught_counted_and_tried_again() {
 async fn a_hook_that_hangs_is_given_up_and_tried_again() {
     let stage = Stage::new("hangs").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     client.enqueue(task("x")).id("dead").await.unwrap();
     calls.next().await.skip();
     let hangs = letters.next().await;
@@ -95,9 +91,7 @@ async fn a_hook_that_hangs_is_given_up_and_tried_again() {
 async fn a_hook_that_outlives_its_task_ends_in_peace() {
     let stage = Stage::new("outlives").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let (router, mut letters) = hooked(router, "kind");
-    let server = stage.serve(router).await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     client.enqueue(task("x")).id("dead").await.unwrap();
     calls.next().await.skip();
     let run = letters.next().await;

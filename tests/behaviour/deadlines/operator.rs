@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use windlass::{Client, Operated};
 
-use crate::support::{HOUR, Stage, ms, puppet, task};
+use crate::support::{HOUR, Stage, ms, task};
 
 /// The fields of a record that give it up.
 const DEADLINES: [&str; 2] = ["deadline", "start_before"];
@@ -27,8 +27,7 @@ async fn runs(stage: &Stage, id: &str) {
     let record = stage.record(id).await;
     let left = DEADLINES.map(|field| record.contains_key(field));
     assert_eq!(left, [false, false], "{record:?}");
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let call = calls.next().await;
     assert_eq!(call.context.deadline(), None);
     call.complete();
@@ -43,8 +42,7 @@ async fn a_task_that_was_given_up_runs() {
         let client = stage.client().await;
         let time = stage.in_future(ms(300)).await;
         enqueue(&client, field, time).await;
-        let (router, calls) = puppet();
-        let server = stage.serve(router).await;
+        let (server, calls) = stage.serve_puppet().await;
         assert_eq!(stage.wait_for_reason("it").await, "deadline_passed");
         server.stop().await;
         assert!(calls.is_empty());

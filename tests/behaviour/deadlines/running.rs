@@ -5,13 +5,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use windlass::CancelReason;
 
 use super::assert_expired_once;
-use crate::support::{Call, HOUR, LIMIT, Stage, eventually, ms, puppet, task};
+use crate::support::{Call, HOUR, LIMIT, Stage, eventually, ms, task};
 
 /// A task that runs when its deadline comes, and what its handler then says.
 async fn cancelled_at_its_deadline(stage: &Stage, say: impl FnOnce(Call)) -> (String, u64) {
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let deadline = stage.in_future(ms(2000)).await;
     let at = deadline.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     let enqueued = client.enqueue(task("x")).deadline(deadline).await;
@@ -71,8 +70,7 @@ async fn what_a_handler_says_at_the_deadline_wins() {
 async fn a_timeout_that_comes_first_goes_first() {
     let stage = Stage::new("timeout").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).timeout(ms(300));
     enqueue.deadline(stage.in_future(HOUR).await).await.unwrap();
     let call = calls.next().await;
@@ -85,8 +83,7 @@ async fn a_timeout_that_comes_first_goes_first() {
 async fn a_retry_that_would_come_after_the_deadline_is_given_up_now() {
     let stage = Stage::new("too-late").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let deadline = stage.in_future(HOUR).await;
     let enqueued = client.enqueue(task("x")).id("late").deadline(deadline);
     enqueued.await.unwrap();

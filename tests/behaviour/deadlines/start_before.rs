@@ -1,6 +1,6 @@
 //! A task that must start before a time.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use windlass::Router;
 
@@ -12,8 +12,7 @@ async fn a_task_that_has_not_started_by_then_is_given_up() {
     let stage = Stage::new("never").await;
     let client = stage.client().await;
     stage.pause().await;
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, calls) = stage.serve_puppet().await;
     let time = stage.in_future(ms(800)).await;
     let at = time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     // The earlier one of both counts.
@@ -42,8 +41,7 @@ async fn being_put_off_for_its_unknown_kind_is_no_start() {
 async fn a_task_that_has_started_once_is_not_hit() {
     let stage = Stage::new("started").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let time = stage.in_future(ms(3000)).await;
     let at = time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     let start = async |id: &str| {
@@ -83,10 +81,7 @@ async fn a_task_handed_back_has_started() {
     let stage = Stage::new("handed-back").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = stage.server().shutdown_grace(Duration::ZERO);
-    let server = stage
-        .serve_with(settings.cancel_grace(ms(10)), router)
-        .await;
+    let server = stage.serve_with(stage.hasty_server(), router).await;
     let time = stage.in_future(ms(3000)).await;
     let at = time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     client
@@ -100,8 +95,7 @@ async fn a_task_handed_back_has_started() {
     drop(call);
     stage.wait_for_state("back", "pending").await;
     stage.wait_until(at).await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     calls.next().await.complete();
     assert_eq!(server.stop().await.stats.completed, 1);
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use windlass::{NewTask, Router};
 
 use super::assert_expired_once;
-use crate::support::{HOUR, Stage, ms, puppet, puppet_for, task};
+use crate::support::{HOUR, Stage, ms, puppet_for, task};
 
 fn in_ms(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
@@ -22,8 +22,7 @@ async fn while_its_queue_is_paused() {
     let stage = Stage::new("paused").await;
     let client = stage.client().await;
     stage.pause().await;
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, calls) = stage.serve_puppet().await;
     let (time, at) = deadline(&stage, ms(1000)).await;
     let enqueued = client.enqueue(task("x")).deadline(time).await;
     let id = enqueued.unwrap().id;
@@ -63,8 +62,7 @@ async fn while_no_server_knows_its_kind() {
 async fn while_it_is_scheduled() {
     let stage = Stage::new("scheduled").await;
     let client = stage.client().await;
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, calls) = stage.serve_puppet().await;
     let (time, at) = deadline(&stage, ms(800)).await;
     let enqueue = client.enqueue(task("x")).deadline(time).delay(HOUR);
     let id = enqueue.await.unwrap().id;
@@ -78,8 +76,7 @@ async fn while_it_is_snoozed_or_waits_for_its_retry() {
     for state in ["scheduled", "retry"] {
         let stage = Stage::new("again").await;
         let client = stage.client().await;
-        let (router, mut calls) = puppet();
-        let server = stage.serve(router).await;
+        let (server, mut calls) = stage.serve_puppet().await;
         let (time, at) = deadline(&stage, Duration::from_secs(3)).await;
         let enqueue = client.enqueue(task("x")).deadline(time);
         let id = enqueue.await.unwrap().id;
@@ -111,8 +108,7 @@ async fn before_any_server_is_there() {
     assert!(client.enqueue_many(tasks).await.iter().all(Result::is_ok));
     client.enqueue(task("fresh")).await.unwrap();
     assert_eq!(stage.count("deadlines").await, 450);
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let call = calls.next().await;
     assert_eq!(call.payload(), "fresh");
     call.complete();
@@ -129,8 +125,7 @@ async fn before_any_server_is_there() {
 async fn after_its_server_died() {
     let stage = Stage::new("lost").await;
     let client = stage.client().await;
-    let (router, calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("lost").delay(HOUR);
     let deadline = stage.in_future(HOUR).await;
     enqueue.deadline(deadline).await.unwrap();
@@ -147,8 +142,7 @@ async fn after_its_server_died() {
 async fn a_deadline_that_has_not_come_changes_nothing() {
     let stage = Stage::new("early").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client
         .enqueue(task("x"))
         .deadline(stage.in_future(HOUR).await);

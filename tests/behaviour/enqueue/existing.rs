@@ -3,29 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::AsyncCommands;
 use windlass::{EnqueueOutcome, RawTask, Router, TaskContext, TaskError};
 
 use crate::support::{LIMIT, Stage, seen, within};
 
-/// All that the queue has in Redis but its counters, as `DUMP` shows it.
+/// All that the queue has in Redis but its counters and what a running server writes on its own.
 async fn everything(stage: &Stage) -> BTreeMap<String, Vec<u8>> {
-    let mut redis = stage.redis();
-    let keys: Vec<String> = redis.keys(format!("{}:*", stage.prefix)).await.unwrap();
-    let mut dumps = BTreeMap::new();
-    // What a running server writes on its own stays out.
+    let mut dumps = stage.dumps(&format!("{}:*", stage.prefix)).await;
     let own = ["stats", "meta", "wake", ":server"];
-    for key in keys
-        .into_iter()
-        .filter(|key| !own.iter().any(|o| key.contains(o)))
-    {
-        let dump: Vec<u8> = redis::cmd("DUMP")
-            .arg(&key)
-            .query_async(&mut redis)
-            .await
-            .unwrap();
-        dumps.insert(key, dump);
-    }
+    dumps.retain(|key, _| !own.iter().any(|own| key.contains(own)));
     dumps
 }
 

@@ -16,8 +16,7 @@ const fn ms_const(n: u64) -> Duration {
 async fn options_of_a_task_take_short_spans() {
     let stage = Stage::new("task").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for span in SPANS {
         let unique = Unique::replace().key("key").at_most(span.max(ms(1)));
         let enqueue = client.enqueue(task("x")).delay(span).retention(span);
@@ -52,8 +51,7 @@ async fn a_timeout_takes_half_a_second_and_refuses_none() {
     let client = stage.client().await;
     let refused = client.enqueue(task("x")).timeout(Duration::ZERO).await;
     assert!(matches!(refused, Err(EnqueueError::Invalid(_))));
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).timeout(ms(500));
     enqueue
         .retry_policy(RetryPolicy::fixed(HOUR))

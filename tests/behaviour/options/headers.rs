@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::{EnqueueError, InvalidTask};
 
-use crate::support::{Stage, puppet, task};
+use crate::support::{Stage, task};
 
 const CAP: usize = 16 * 1024;
 
@@ -12,8 +12,7 @@ const CAP: usize = 16 * 1024;
 async fn headers_reach_every_try_as_they_were_given() {
     let stage = Stage::new("headers").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let given = [
         ("trace", "00-4bf9-01"),
         ("h:trace", "another name"),
@@ -45,8 +44,7 @@ async fn headers_reach_every_try_as_they_were_given() {
 async fn a_header_of_the_same_name_replaces_the_one_before() {
     let stage = Stage::new("same-name").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).header("a", "1").header("b", "2");
     enqueue.header("a", "3").await.unwrap();
     let call = calls.next().await;
@@ -61,8 +59,7 @@ async fn a_header_of_the_same_name_replaces_the_one_before() {
 async fn headers_have_a_cap_that_names_itself() {
     let stage = Stage::new("cap").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     // Names and values count.
     let full = "v".repeat(CAP / 2 - 4);
     let enqueue = client.enqueue(task("x")).header("name", &full);

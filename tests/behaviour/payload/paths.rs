@@ -43,8 +43,7 @@ fn assert_same(seen: &[u8], sent: &[u8]) {
 async fn through_a_replacement() {
     let stage = Stage::new("replace").await;
     let client = client(&stage).await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for payload in payloads() {
         let enqueue = |payload: &[u8], delay| {
             let enqueue = client.enqueue(task(payload)).delay(delay);
@@ -84,8 +83,7 @@ async fn through_an_edit() {
     let stage = Stage::new("edit").await;
     let client = client(&stage).await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for payload in payloads()
         .into_iter()
         .filter(|payload| payload.len() <= MIB)
@@ -169,8 +167,7 @@ async fn of_all_hooks_that_are_owed_at_once() {
 async fn through_retries_snoozes_and_lost_leases() {
     let stage = Stage::new("again").await;
     let client = client(&stage).await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for payload in payloads() {
         let id = client.enqueue(task(&*payload)).await.unwrap().id;
         for way in ["retry", "snooze", "lose"] {

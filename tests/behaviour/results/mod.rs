@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass::{Client, Waited};
 
-use crate::support::{LIMIT, Stage, eventually, within};
+use crate::support::{HOUR, LIMIT, Stage, eventually, task, within};
 
 mod outage;
 mod progress;
@@ -12,13 +12,24 @@ mod retention;
 mod wait;
 mod waiters;
 
+type Wait = tokio::task::JoinHandle<Waited<String>>;
+
 /// Waits in the background for a task of the queue `default`.
-fn wait_for(client: &Client, id: &str) -> tokio::task::JoinHandle<Waited<String>> {
+fn wait_for(client: &Client, id: &str) -> Wait {
     let (client, id) = (client.clone(), id.to_owned());
     tokio::spawn(async move {
         let waited = client.wait("default", &id, 2 * LIMIT).await;
         waited.expect("Redis answers")
     })
+}
+
+/// Enqueues a task whose result is kept, and waits for it; returns its id and the wait.
+async fn enqueue_and_wait(stage: &Stage, client: &Client) -> (String, Wait) {
+    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
+    let id = enqueued.unwrap().id;
+    let wait = wait_for(client, &id);
+    until_waited_for(stage, 1).await;
+    (id, wait)
 }
 
 /// How a wait ends that must hear of it: well before it would look again by itself.

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use windlass::{Client, Waited};
 
-use super::{heard, listeners, until_waited_for, wait_for};
-use crate::support::{
-    HOUR, LIMIT, Mode, Proxy, RedisServer, Stage, eventually, ms, puppet, task, within,
-};
+use super::{enqueue_and_wait, heard, listeners, until_waited_for, wait_for};
+use crate::support::{LIMIT, Mode, Proxy, RedisServer, Stage, eventually, ms, task, within};
 
 /// A client behind a network that can be cut.
 async fn client_behind(proxy: &Proxy, stage: &Stage) -> Client {
@@ -27,12 +25,8 @@ async fn an_end_while_the_subscription_is_cut_is_found() {
     let stage = Stage::new("cut").await;
     let proxy = Proxy::start(RedisServer::shared().port());
     let client = client_behind(&proxy, &stage).await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
-    let id = enqueued.unwrap().id;
-    let wait = wait_for(&client, &id);
-    until_waited_for(&stage, 1).await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let (id, wait) = enqueue_and_wait(&stage, &client).await;
 
     proxy.set_mode(Mode::Refuse);
     proxy.reset(subscription(&proxy));
@@ -52,11 +46,8 @@ async fn a_subscription_that_is_dead_without_a_word_delays_a_wait_by_seconds() {
     let stage = Stage::new("dead").await;
     let proxy = Proxy::start(RedisServer::shared().port());
     let client = client_behind(&proxy, &stage).await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
-    let wait = wait_for(&client, &enqueued.unwrap().id);
-    until_waited_for(&stage, 1).await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let (_, wait) = enqueue_and_wait(&stage, &client).await;
     proxy.set_mode_of(subscription(&proxy), Mode::BlackHole);
     calls.next().await.complete_with("unheard");
     let waited = within("it looks for itself", Duration::from_secs(20), wait);
@@ -72,12 +63,8 @@ async fn a_wait_lasts_through_a_restart_of_redis() {
     let redis = RedisServer::start(&[("appendonly", "yes")]);
     let mut stage = Stage::on(&redis, "restart").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
-    let id = enqueued.unwrap().id;
-    let wait = wait_for(&client, &id);
-    until_waited_for(&stage, 1).await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let (_id, wait) = enqueue_and_wait(&stage, &client).await;
     let call = calls.next().await;
 
     redis.kill();

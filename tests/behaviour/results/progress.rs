@@ -3,11 +3,10 @@
 use redis::AsyncCommands;
 use windlass::{CancelReason, Operated, ProgressError};
 
-use crate::support::{Call, HOUR, LIMIT, Running, Stage, eventually, puppet, task};
+use crate::support::{Call, HOUR, LIMIT, Running, Stage, eventually, task};
 
 async fn running(stage: &Stage) -> (Running, Call) {
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let client = stage.client().await;
     client.enqueue(task("x")).retention(HOUR).await.unwrap();
     (server, calls.next().await)

@@ -5,14 +5,13 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskState, Waited};
 
-use crate::support::{HOUR, Stage, ms, puppet, task};
+use crate::support::{HOUR, Stage, ms, task};
 
 #[tokio::test]
 async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
     let stage = Stage::new("kept").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueued = client.enqueue(task("x")).retention(ms(3000)).await;
     let id = enqueued.unwrap().id;
     let before = stage.now().await;
@@ -48,8 +47,7 @@ async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
 async fn without_a_retention_nothing_is_kept() {
     let stage = Stage::new("none").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for enqueue in [
         client.enqueue(task("x")),
         client.enqueue(task("x")).retention(Duration::ZERO),
@@ -66,8 +64,7 @@ async fn without_a_retention_nothing_is_kept() {
 async fn a_kept_task_shows_how_it_ended_and_not_how_it_failed_before() {
     let stage = Stage::new("clean").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueued = client.enqueue(task("x")).retention(HOUR).await;
     let id = enqueued.unwrap().id;
     calls.next().await.retry_after(Duration::ZERO);
@@ -92,8 +89,7 @@ async fn a_kept_task_shows_how_it_ended_and_not_how_it_failed_before() {
 async fn a_kept_task_that_succeeded_at_once_shows_when_it_started() {
     let stage = Stage::new("started").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let before = stage.now().await;
     let enqueued = client.enqueue(task("x")).retention(HOUR).await;
     let id = enqueued.unwrap().id;
@@ -137,8 +133,7 @@ async fn a_result_that_is_too_large_archives_its_task() {
 async fn a_revoked_task_with_a_retention_has_no_result() {
     let stage = Stage::new("revoked").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueued = client.enqueue(task("x")).retention(HOUR).await;
     let id = enqueued.unwrap().id;
     calls.next().await.revoke();

@@ -5,18 +5,15 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, WaitError, Waited};
 
-use super::{heard, until_waited_for, wait_for};
+use super::{enqueue_and_wait, heard, until_waited_for, wait_for};
 use crate::support::{HOUR, LIMIT, Stage, ms, puppet, task};
 
 #[tokio::test]
 async fn a_wait_that_begins_before_the_end_hears_of_it() {
     let stage = Stage::new("before").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
-    let wait = wait_for(&client, &enqueued.unwrap().id);
-    until_waited_for(&stage, 1).await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let (_, wait) = enqueue_and_wait(&stage, &client).await;
     calls.next().await.complete_with("sum");
     assert_eq!(heard(wait).await, Waited::Completed("sum".to_owned()));
     assert_eq!(stage.count("waiters").await, 0);
@@ -27,12 +24,8 @@ async fn a_wait_that_begins_before_the_end_hears_of_it() {
 async fn a_wait_lasts_through_retries_and_snoozes() {
     let stage = Stage::new("through").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
-    let enqueued = client.enqueue(task("x")).retention(HOUR).await;
-    let id = enqueued.unwrap().id;
-    let wait = wait_for(&client, &id);
-    until_waited_for(&stage, 1).await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let (id, wait) = enqueue_and_wait(&stage, &client).await;
     calls.next().await.retry_after(ms(100));
     calls.next().await.snooze(HOUR);
     stage.wait_for_state(&id, "scheduled").await;

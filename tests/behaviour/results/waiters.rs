@@ -4,7 +4,7 @@ use futures::future::join_all;
 use windlass::{CancelMode, Client, RawTask, Router, TaskError, Waited};
 
 use super::{heard, listeners, until_nobody_listens, until_waited_for, wait_for};
-use crate::support::{HOUR, LIMIT, Proxy, RedisServer, Stage, calls_of, eventually, puppet, task};
+use crate::support::{HOUR, LIMIT, Proxy, RedisServer, Stage, calls_of, eventually, task};
 
 #[tokio::test]
 async fn two_hundred_who_wait_share_one_subscription() {
@@ -29,8 +29,7 @@ async fn two_hundred_who_wait_share_one_subscription() {
         .filter(|open| open.commands.contains("SUBSCRIBE"));
     assert_eq!(subscribed.count(), 1);
 
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for _ in 0..100 {
         let call = calls.next().await;
         let id = call.id().to_owned();
@@ -49,8 +48,7 @@ async fn two_hundred_who_wait_share_one_subscription() {
 async fn one_who_waits_again_later_subscribes_again() {
     let stage = Stage::new("again").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for round in 0..2 {
         let enqueued = client.enqueue(task("x")).retention(HOUR).await;
         let wait = wait_for(&client, &enqueued.unwrap().id);

@@ -105,8 +105,7 @@ async fn a_handlers_own_delay_goes_before_the_tasks_policy() {
 async fn a_policy_is_kept_by_a_server_that_did_not_enqueue_and_by_recoveries() {
     let stage = Stage::new("recovered").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("lost").delay(HOUR);
     enqueue
         .retry_policy(RetryPolicy::fixed(HOUR))
@@ -129,8 +128,7 @@ async fn a_policy_is_kept_by_a_server_that_did_not_enqueue_and_by_recoveries() {
 async fn the_last_retry_ends_in_the_archive_whatever_the_policy() {
     let stage = Stage::new("exhausted").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).max_retry(2);
     let policy = RetryPolicy::fixed(Duration::ZERO);
     let id = enqueue.retry_policy(policy).await.unwrap().id;

@@ -22,8 +22,7 @@ const ENDINGS: [Ending; 4] = [
 async fn a_lock_is_free_when_its_handler_has_ended_the_task() {
     let stage = Stage::new("ended").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for (mode, unique) in every_mode() {
         if mode == "time" {
             continue;
@@ -93,8 +92,7 @@ async fn a_lock_for_a_time_outlives_its_task_in_every_end() {
     let stage = Stage::new("outlives").await;
     let client = stage.client().await;
     let inspector = stage.inspector().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for (place, (state, end)) in ENDINGS.into_iter().enumerate() {
         let unique = Unique::for_time(HOUR).key(format!("key {place}"));
         let enqueue = || {

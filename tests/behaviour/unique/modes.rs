@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass::{Operated, Unique};
 
 use super::{assert_duplicate_of, enqueue, enqueue_later};
-use crate::support::{HOUR, Stage, ms, puppet, task};
+use crate::support::{HOUR, Stage, puppet, task};
 
 #[tokio::test]
 async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {
@@ -17,8 +17,7 @@ async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {
     assert_duplicate_of(&first.id, &second);
     assert_eq!(second.require_new().unwrap_err().id, first.id);
 
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let call = calls.next().await;
     assert_duplicate_of(&first.id, &enqueue(&client, Unique::until_done()).await);
     call.retry_after(HOUR);
@@ -45,8 +44,7 @@ async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {
 async fn until_done_frees_the_lock_at_completion_also_when_the_result_is_kept() {
     let stage = Stage::new("kept").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let first = client.enqueue(task("x")).retention(HOUR);
     let first = first.unique(Unique::until_done().key("key")).await.unwrap();
     calls.next().await.complete();
@@ -65,8 +63,7 @@ async fn until_started_holds_until_the_task_is_claimed() {
     assert!(first.is_new());
     assert_duplicate_of("first", &enqueue(&client, Unique::until_started()).await);
 
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let inspector = stage.inspector().await;
     inspector.run("default", "first").await.unwrap();
     let running = calls.next().await;
@@ -88,8 +85,7 @@ async fn until_started_holds_until_the_task_is_claimed() {
 async fn a_snoozed_task_takes_its_start_lock_again_if_it_is_free() {
     let stage = Stage::new("retake").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let first = enqueue(&client, Unique::until_started()).await;
     calls.next().await.snooze(HOUR);
     stage.wait_for_state(&first.id, "scheduled").await;
@@ -117,10 +113,7 @@ async fn a_task_handed_back_takes_its_start_lock_again_if_it_is_free() {
         let stage = Stage::new("handed-back").await;
         let client = stage.client().await;
         let (router, mut calls) = puppet();
-        let settings = stage.server().shutdown_grace(Duration::ZERO);
-        let server = stage
-            .serve_with(settings.cancel_grace(ms(10)), router)
-            .await;
+        let server = stage.serve_with(stage.hasty_server(), router).await;
         let first = enqueue(&client, Unique::until_started()).await;
         let _call = calls.next().await;
         let mut holder = first.id.clone();
@@ -140,8 +133,7 @@ async fn a_task_handed_back_takes_its_start_lock_again_if_it_is_free() {
 async fn recoveries_do_not_conflict_with_the_task_itself() {
     let stage = Stage::new("recovered").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     for (mode, unique) in super::every_mode() {
         let first = enqueue_later(&client, mode, unique.clone()).await;
         assert!(first.is_new());

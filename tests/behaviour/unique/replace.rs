@@ -6,7 +6,7 @@ use redis::AsyncCommands;
 use windlass::{Client, EnqueueOutcome, Enqueued, Unique};
 
 use super::assert_duplicate_of;
-use crate::support::{HOUR, Stage, ms, puppet, task};
+use crate::support::{HOUR, Stage, ms, task};
 
 async fn edit(client: &Client, payload: &str, delay: Duration, unique: Unique) -> Enqueued {
     let enqueue = client.enqueue(task(payload)).delay(delay);
@@ -51,8 +51,7 @@ async fn a_waiting_task_takes_payload_and_due_time() {
         &edit(&client, "5", ms(500), Unique::replace()).await,
     );
     let due = stage.score("scheduled", &first.id).await.unwrap();
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let call = calls.next().await;
     assert!(stage.now().await >= due);
     assert_eq!((call.id(), &*call.payload()), (&*first.id, "5"));
@@ -67,8 +66,7 @@ async fn a_waiting_task_takes_payload_and_due_time() {
 async fn a_task_that_waits_for_its_retry_is_replaced_too() {
     let stage = Stage::new("retry").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let first = edit(&client, "1", Duration::ZERO, Unique::replace()).await;
     calls.next().await.retry_after(HOUR);
     stage.wait_for_state(&first.id, "retry").await;
@@ -132,8 +130,7 @@ async fn the_longest_wait_bounds_the_first_delay_too() {
 async fn a_running_task_lets_the_next_one_in_and_hands_the_lock_over() {
     let stage = Stage::new("hand-over").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let first = edit(&client, "1", Duration::ZERO, Unique::replace()).await;
     let running = calls.next().await;
     assert_eq!(running.payload(), "1");

@@ -6,7 +6,7 @@ use redis::AsyncCommands;
 use windlass::{Client, Enqueued, Unique};
 
 use super::{assert_duplicate_of, every_mode};
-use crate::support::{HOUR, Stage, ms, puppet, task};
+use crate::support::{HOUR, Stage, ms, task};
 
 /// What is left of the lock of the key `key`, in ms; -1 is for ever.
 async fn ttl(stage: &Stage) -> i64 {
@@ -65,8 +65,7 @@ async fn a_lock_ends_with_its_time_though_its_task_lives() {
         if mode == "started" {
             continue;
         }
-        let (router, mut calls) = puppet();
-        let server = stage.serve(router).await;
+        let (server, mut calls) = stage.serve_puppet().await;
         let unique = unique.key(mode).at_most(ms(1500));
         let enqueue = || client.enqueue(task("x")).unique(unique.clone());
         let first = enqueue().await.unwrap();
@@ -99,8 +98,7 @@ async fn a_lock_ends_with_its_time_though_its_task_lives() {
 async fn a_lock_that_is_taken_again_lasts_no_longer_than_asked_for() {
     let stage = Stage::new("again").await;
     let client = stage.client().await;
-    let (router, mut calls) = puppet();
-    let server = stage.serve(router).await;
+    let (server, mut calls) = stage.serve_puppet().await;
     let unique = Unique::until_started().at_most(2 * HOUR);
     let snoozed = enqueue(&client, Duration::ZERO, unique).await;
     calls.next().await.snooze(HOUR);

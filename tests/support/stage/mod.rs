@@ -15,6 +15,7 @@ use windlass::{Client, ClientBuilder, Inspector, NewTask, RawTask, RedisConfig, 
 pub use self::audit::Census;
 pub use self::by_hand::write_tasks;
 pub use self::server::Running;
+use super::child::{self, ChildProcess};
 use super::{RedisServer, connection, eventually, unique_prefix};
 
 /// How long anything may take that is not measured.
@@ -237,12 +238,27 @@ impl Stage {
         [("REDIS", self.url()), ("PREFIX", &self.prefix)]
     }
 
+    /// The stage of the parent of this child process, which ends with it. `None` where somebody ran all
+    /// ignored tests.
+    pub async fn of_parent() -> Option<Self> {
+        if child::end_with_parent() {
+            Some(Self::from_environment().await)
+        } else {
+            None
+        }
+    }
+
     /// In a child process.
     pub async fn from_environment() -> Self {
         let get = |name| std::env::var(name).expect("the parent has set it");
         let url = get("REDIS");
         let redis = connection(&url).await;
         Self::at(url, get("PREFIX"), redis)
+    }
+
+    /// Runs an ignored test as a child process on this stage: see [`child::spawn`].
+    pub fn child(&self, entry: &str) -> ChildProcess {
+        child::spawn(entry, &self.environment())
     }
 
     pub async fn inspector(&self) -> Inspector {
@@ -257,6 +273,18 @@ impl Stage {
         let mut keys: Vec<String> = self.redis().keys(pattern).await.expect("KEYS is allowed");
         keys.sort_unstable();
         keys
+    }
+
+    /// Each key that matches, and its value as `DUMP` shows it.
+    pub async fn dumps(&self, pattern: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut redis = self.redis();
+        let keys: Vec<String> = redis.keys(pattern).await.expect("KEYS is allowed");
+        let mut dumps = BTreeMap::new();
+        for key in keys {
+            let dump = redis::cmd("DUMP").arg(&key).query_async(&mut redis).await;
+            dumps.insert(key, dump.expect("DUMP is allowed"));
+        }
+        dumps
     }
 
     pub async fn score(&self, set: &str, id: &str) -> Option<u64> {

@@ -21,6 +21,12 @@ impl Stage {
             .cancel_grace(Duration::from_secs(1))
     }
 
+    /// Settings with which a server that stops cancels its handlers at once, and waits 10 ms for them.
+    pub fn hasty_server(&self) -> ServerBuilder {
+        let settings = self.server().shutdown_grace(Duration::ZERO);
+        settings.cancel_grace(ms(10))
+    }
+
     /// Builds and starts a server with these settings.
     pub async fn serve_with(&self, settings: ServerBuilder, router: Router) -> Running {
         Running::start(settings.build(router).await.expect("the server is built"))
@@ -28,6 +34,13 @@ impl Stage {
 
     pub async fn serve(&self, router: Router) -> Running {
         self.serve_with(self.server(), router).await
+    }
+
+    /// Serves until this process is killed.
+    pub async fn serve_for_ever(&self, settings: ServerBuilder, router: Router) -> ! {
+        let server = self.serve_with(settings, router).await;
+        println!("ready");
+        panic!("it ended by itself: {:?}", server.run.await)
     }
 
     /// Waits until this many tries ended well and no task is left, also not in the archive.
