@@ -62,7 +62,7 @@ async fn the_next_heartbeat_tells_it_where_the_channel_is_cut() {
     let proxy = Proxy::start(RedisServer::shared().port());
     let (router, mut calls) = puppet();
     let settings = stage.server().heartbeat(Duration::from_millis(1500));
-    let settings = settings.redis(proxy.url());
+    let settings = settings.redis(stage.config_of(&proxy.url()));
     let server = stage.serve_with(settings, router).await;
     let client = stage.client().await;
     client.enqueue(task("x")).await.unwrap();
@@ -89,7 +89,8 @@ async fn a_channel_that_was_cut_is_opened_again() {
     let proxy = Proxy::start(RedisServer::shared().port());
     let (router, mut calls) = puppet();
     let settings = stage.server().heartbeat(Duration::from_secs(10));
-    let server = stage.serve_with(settings.redis(proxy.url()), router).await;
+    let settings = settings.redis(stage.config_of(&proxy.url()));
+    let server = stage.serve_with(settings, router).await;
     let client = stage.client().await;
     client.enqueue(task("x")).await.unwrap();
     let call = calls.next().await;
