@@ -6,7 +6,8 @@
 -- ARGV[2]  empty, or the recoverer's clock-skew cutoff in ms (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, reason, how many leases were lost in a row (empty:
 --          none), error text
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
+-- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
+--          cancelled, operator (archived so) or deleted
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
 -- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel
@@ -21,7 +22,7 @@ for _, task in ipairs(ended) do
   local list = UNSAID[ARGV[task.at]] and unsaid or said
   list[#list + 1] = task
 end
-for _, task in ipairs(without_cancelled(unsaid, failed_with(2))) do
+for _, task in ipairs(without_cancelled(answers, unsaid, failed_with(2))) do
   said[#said + 1] = task
 end
 local by_reason, recovered = {}, 0

@@ -9,8 +9,8 @@
 -- ARGV[5]  the most bytes to read; one task is always looked at
 -- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '', the
 --            number of tasks, for each task: id, the number of values that follow, its record's fields
---            and values; and then ids set aside as malformed }: flat, because Redis takes longer for
---            lists in lists
+--            and values; the number of tasks set aside as malformed, their ids; and for each task
+--            archived for its deadline: id, kind }: flat, because Redis takes longer for lists in lists
 --
 -- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
 -- every one before it; `deadlines` has only waiting tasks. The record is read and not written. The
@@ -41,7 +41,7 @@ local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(
 local due = next_due()
 local reply_due = due and int(due) or ''
 if meta[2] then
-  return { 0, now, 0, reply_due, 0 }
+  return { 0, now, 0, reply_due, 0, 0 }
 end
 
 -- One more than there is room for: it says whether more are waiting.
@@ -136,7 +136,12 @@ if #ids > looked_at then
   reply[3] = 1
 end
 reply[5] = #leases / 2
+reply[#reply + 1] = #malformed
 for _, id in ipairs(malformed) do
   reply[#reply + 1] = id
+end
+for _, task in ipairs(expired) do
+  reply[#reply + 1] = task.id
+  reply[#reply + 1] = task.kind
 end
 return reply

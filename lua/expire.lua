@@ -4,12 +4,12 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  the most tasks to look at
--- returns  { tasks looked at, { ids set aside as malformed }, { ids archived } }
+-- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind } }
 --
 -- Keeps: `deadlines` has exactly the waiting tasks that have one. Works also while a queue is paused.
 
 local ids = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[2]))
-local from, strays, malformed, expired = {}, {}, {}, {}
+local from, strays, malformed, expired, archived = {}, {}, {}, {}, {}
 for _, id in ipairs(ids) do
   local set = locate(id)
   local record, problem = nil, nil
@@ -20,6 +20,8 @@ for _, id in ipairs(ids) do
   end
   if record then
     expired[#expired + 1] = ending(id, record)
+    archived[#archived + 1] = id
+    archived[#archived + 1] = record.kind
   elseif problem == 'malformed' then
     malformed[#malformed + 1] = id
   else
@@ -35,4 +37,4 @@ for _, id in ipairs(malformed) do
 end
 bury(expired, 'deadline_passed')
 count({ expired = #expired, malformed = #malformed, missing = #strays })
-return { #ids, malformed, ids_of(expired) }
+return { #ids, malformed, archived }

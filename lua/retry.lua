@@ -6,14 +6,15 @@
 -- ARGV[2]  empty, or the recoverer's clock-skew cutoff in ms (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when this try spends a retry (else 0),
 --          how many leases were lost in a row (empty: none), error text
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
+-- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
+--          deadline_passed, cancelled, operator (archived so) or deleted
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
 
 local answers, ended = end_leases(3, 6)
 local waiting, waiting_tasks, pending, late = {}, {}, {}, {}
 local counts = { retried = 0, failed = 0, recovered = 0 }
-for i, task in ipairs(without_cancelled(ended, failed_with(3))) do
+for i, task in ipairs(without_cancelled(answers, ended, failed_with(3))) do
   local record, delay, spends = task.record, tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
   local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }
@@ -27,6 +28,7 @@ for i, task in ipairs(without_cancelled(ended, failed_with(3))) do
   local due = delay > 0 and after(delay) or now
   if deadline and due >= deadline then
     late[#late + 1] = task.ending
+    answers[task.i] = 'deadline_passed'
   else
     counts.retried = counts.retried + 1
     waiting_tasks[#waiting_tasks + 1] = task

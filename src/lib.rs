@@ -55,7 +55,8 @@ mod task;
 mod user_code;
 
 pub use broker::{
-    BrokerError, ConnectProblem, RedisConfig, RedisConfigError, RedisFinding, UrlProblem,
+    ArchiveReason, BrokerError, ConnectProblem, RedisConfig, RedisConfigError, RedisFinding,
+    UrlProblem,
 };
 pub use client::{
     AlreadyExists, Client, ClientBuilder, ClientError, Enqueue, EnqueueError, EnqueueOutcome,
@@ -68,8 +69,8 @@ pub use router::{
     State, StateType, TaskContext, TaskError, TaskResultExt, Verdict,
 };
 pub use server::{
-    BuildError, Event, FailedAttempt, Health, LostLeases, Problem, QueueError, Report, Server,
-    ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, UnknownKind,
+    BuildError, Event, FailedAttempt, Health, LeaseExpired, LostLeases, Problem, QueueError,
+    Report, Server, ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, UnknownKind,
     default_retry_delay,
 };
 pub use task::{

@@ -44,7 +44,7 @@ local function end_leases(first, width)
         local claimed_at, place = string.match(lease or '', '^%S+ (%d+) (%S+)$')
         place = finite(place) and place
         ended[#ended + 1] = {
-          id = id, at = at + 2, record = record, ending = ending(id, record), claimed_at = claimed_at, place = place,
+          i = i, id = id, at = at + 2, record = record, ending = ending(id, record), claimed_at = claimed_at, place = place,
         }
         ended_ids[#ended_ids + 1] = id
       elseif problem == 'missing' then
@@ -90,13 +90,15 @@ end
 -- Whoever cancelled a task may have said what becomes of it if its handler does not decide: archives
 -- or deletes those tasks, and answers the others. `try_of` answers the fields that a task's try leaves
 -- in its record, or nil when its handler was not called.
-local function without_cancelled(ended, try_of)
+local function without_cancelled(answers, ended, try_of)
   local rest, archived, by_operator, deleted = {}, {}, {}, {}
   local lists = { archive = archived, operator = by_operator, delete = deleted }
+  local words = { archive = 'cancelled', operator = 'operator', delete = 'deleted' }
   for _, task in ipairs(ended) do
     local list = lists[task.record.cancel]
     if list then
       list[#list + 1] = task.ending
+      answers[task.i] = words[task.record.cancel]
       local fields = list ~= deleted and try_of(task)
       if fields then
         write_try(task, '', fields)

@@ -1,6 +1,7 @@
 //! The only code that knows Redis: where it is, how to stay connected to it, the keys, the scripts,
 //! and one typed function per transition. It knows nothing of handlers.
 
+mod archive_reason;
 mod check;
 pub(crate) mod clock;
 mod connection;
@@ -13,6 +14,7 @@ mod script;
 mod transitions;
 mod wake;
 
+pub use archive_reason::ArchiveReason;
 pub use check::RedisFinding;
 pub(crate) use check::check_redis;
 pub(crate) use connection::{Endpoint, Lent, Link, Pool, Query, Subscription};

@@ -4,7 +4,8 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 use crate::broker::BrokerError;
 use crate::defaults::RECONNECT_CAP;
-use crate::server::Event;
+use crate::server::observe::event::Event;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::shared::Shared;
 use crate::user_code::{chain, error_text};
 
@@ -33,7 +34,7 @@ impl Backoff {
             .build()
     }
 
-    /// Notes a failure and answers how long to wait before the next try.
+    /// Notes a failure, and returns how long to wait before the next try.
     pub(crate) fn failed(&mut self, shared: &Shared, error: &BrokerError) -> Duration {
         if self.failing_since.is_none() {
             self.failing_since = Some(Instant::now());
@@ -42,15 +43,14 @@ impl Backoff {
                 error: error_text(chain(error)),
             });
         }
-        if let Some(suppressed) = shared.log_limit.pass() {
-            tracing::warn!(
-                server.id = %shared.id,
-                component = self.component,
-                error = error as &dyn std::error::Error,
-                suppressed,
-                "Redis fails; trying again"
-            );
-        }
+        log_limited!(
+            shared,
+            "",
+            warn,
+            "Redis fails; trying again",
+            component = self.component,
+            error = error as &dyn std::error::Error,
+        );
         let delay = self.backoff.next().unwrap_or(RECONNECT_CAP);
         delay.mul_f64(rand::random_range(0.5..1.0))
     }
@@ -61,15 +61,14 @@ impl Backoff {
             self.backoff = Self::backoff();
             let after = since.elapsed();
             // All components come back at about the same time.
-            if let Some(suppressed) = shared.log_limit.pass() {
-                tracing::info!(
-                    server.id = %shared.id,
-                    component = self.component,
-                    ?after,
-                    suppressed,
-                    "Redis works again"
-                );
-            }
+            log_limited!(
+                shared,
+                "",
+                info,
+                "Redis works again",
+                component = self.component,
+                ?after,
+            );
             shared.observe(|| Event::ConnectionRestored {
                 component: self.component,
                 after,

@@ -20,6 +20,7 @@ pub use observe::event::Event;
 pub use observe::health::{Health, Problem};
 pub use observe::stats::Stats;
 pub use settle::failed_attempt::FailedAttempt;
+pub use settle::lease_expired::LeaseExpired;
 pub use settle::retry_delay::default_retry_delay;
 pub use setup::builder::{BuildError, ServerBuilder};
 pub use setup::config::{LostLeases, UnknownKind};

@@ -6,11 +6,11 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::Keys;
 use crate::router::Routes;
-use crate::server::Event;
 use crate::server::control::phase::{Phase, Phases};
+use crate::server::observe::event::Event;
 use crate::server::observe::health::Vitals;
-use crate::server::observe::log_limit::LogLimit;
-use crate::server::observe::stats::Counters;
+use crate::server::observe::log_limit::{LogLimit, log_limited};
+use crate::server::observe::stats::{Counters, Stats};
 use crate::server::queues::Queues;
 use crate::server::run::leaks::Leaks;
 use crate::server::run::running::Running;
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     pub(crate) queues: Queues,
     pub(crate) phases: Phases,
-    /// Free places for handlers.
+    /// One for each handler that may run.
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) running: Running,
     pub(crate) leaks: Leaks,
@@ -38,15 +38,18 @@ pub(crate) struct Shared {
     /// For the user's observer.
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) vitals: Vitals,
-    /// Of trouble with Redis and the like.
     pub(crate) log_limit: LogLimit,
-    /// Of tasks that fail; the observer hears of each.
-    pub(crate) retry_log_limit: LogLimit,
-    /// Of tasks that are given up, which must not drown in those that are retried.
-    pub(crate) archive_log_limit: LogLimit,
 }
 
 impl Shared {
+    /// What the server has done so far.
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            leaked: self.leaks.count() as u64,
+            ..self.counters.read()
+        }
+    }
+
     /// Lets the user's observer, if there is one, be told of an event. Waits for nobody.
     pub(crate) fn observe(&self, event: impl FnOnce() -> Event) {
         if self.config.observer.is_none() {
@@ -54,17 +57,16 @@ impl Shared {
         }
         if let Err(TrySendError::Full(_)) = self.events.try_send(event()) {
             self.counters.events_dropped.add(1);
-            if let Some(suppressed) = self.log_limit.pass() {
-                tracing::warn!(
-                    server.id = &*self.id,
-                    suppressed,
-                    "the function given to on_event is too slow: it is not told of everything"
-                );
-            }
+            log_limited!(
+                self,
+                "",
+                warn,
+                "the function given to on_event is too slow: it is not told of everything"
+            );
         }
     }
 
-    /// Calls a user's function; when it panics, answers `otherwise`.
+    /// Calls a user's function; when it panics, returns `otherwise`.
     pub(crate) fn call<T>(
         &self,
         name: &'static str,
@@ -80,14 +82,11 @@ impl Shared {
 
     pub(crate) fn callback_panicked(&self, function: &'static str, panicked: &Panicked) {
         self.counters.panics.add(1);
-        if let Some(suppressed) = self.log_limit.pass() {
-            tracing::error!(
-                server.id = &*self.id,
-                function,
-                suppressed,
-                "a function of the user's panicked: {panicked}"
-            );
-        }
+        log_limited!(
+            self, "", error, "a function of the user's panicked",
+            function,
+            panic = %panicked,
+        );
     }
 
     /// Waits for `future`, unless the server becomes quiet first.
@@ -102,9 +101,7 @@ impl Shared {
     /// Reports records that were set aside.
     pub(crate) fn malformed(&self, queue: &str, ids: &[String]) {
         for id in ids {
-            if let Some(suppressed) = self.log_limit.pass() {
-                tracing::error!(task.id = %id, queue, suppressed, "a malformed record was set aside");
-            }
+            log_limited!(self, queue, error, "a malformed record was set aside", task.id = %id);
             self.observe(|| Event::Malformed {
                 id: id.clone(),
                 queue: queue.to_owned(),

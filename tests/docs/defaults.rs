@@ -166,9 +166,10 @@ fn doc_comments_name_the_defaults_of_the_code() {
         ("setup/builder::heartbeat", "a third of the lease".into()),
         ("setup/builder::is_failure", "every error does".into()),
         ("setup/builder::lease", is::LEASE.shown()),
+        ("setup/builder::lost_lease_delay", "zero, not at all".into()),
         (
             "setup/builder::lost_leases",
-            "it counts as a failed try".into(),
+            "it counts as a failed attempt".into(),
         ),
         ("setup/builder::max_lost_leases", is::MAX_LOST.shown()),
         ("setup/builder::panic_places", "yes".into()),

@@ -1,17 +1,19 @@
 //! What an operation answers, in one shape for the model and for the scripts.
 
 use crate::broker::operator::Answer as Operated;
-use crate::broker::{EnqueueAnswer, Malformed, Record, Settled};
+use crate::broker::{EnqueueAnswer, ExpiredTask, Extended, Malformed, Record, Settled};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Nothing,
     Enqueued(Vec<EnqueueAnswer>),
     Claimed(Claimed),
+    Extended(Vec<Extended>),
+    Noted(bool),
     Settled(Vec<Settled>),
     Promoted(Promoted),
     Expired {
-        archived: Vec<String>,
+        archived: Vec<ExpiredTask>,
         malformed: Vec<String>,
     },
     Ticked(Ticked),
@@ -35,6 +37,7 @@ pub struct Claimed {
     pub more: bool,
     pub next_due: Option<u64>,
     pub malformed: Vec<String>,
+    pub expired: Vec<ExpiredTask>,
     /// Id, lease holder, record.
     pub tasks: Vec<(String, String, Result<Record, Malformed>)>,
 }

@@ -49,8 +49,15 @@ const MUST_MEET: &[&str] = &[
     "answer Duplicate",
     "answer Missing",
     "answer Requested",
-    "settled Cancelled",
-    "settled Done",
+    "extended Cancelled",
+    "extended Done",
+    "extended Lost",
+    "expired by a claim",
+    "settled Done(Archived(Cancelled))",
+    "settled Done(Archived(DeadlinePassed))",
+    "settled Done(Archived(Operator))",
+    "settled Done(AsAsked)",
+    "settled Done(Deleted)",
     "settled Gone",
     "settled Stale",
     "watched archived",
@@ -74,9 +81,15 @@ impl Tally {
                 met.insert(name.clone());
             }
         }
+        if matches!(&after.answer, Answer::Claimed(claimed) if !claimed.expired.is_empty()) {
+            met.insert("expired by a claim".to_owned());
+        }
         match &after.answer {
             Answer::Settled(settled) => {
                 met.extend(settled.iter().map(|settled| format!("settled {settled:?}")));
+            }
+            Answer::Extended(extended) => {
+                met.extend(extended.iter().map(|it| format!("extended {it:?}")));
             }
             Answer::Operated(answer) => {
                 let answer = format!("{answer:?}");

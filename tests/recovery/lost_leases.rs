@@ -92,7 +92,7 @@ async fn a_lost_lease_without_a_retry_left_is_given_up() {
     for id in [&none, &one] {
         assert_eq!(stage.state(id).await, "archived");
         let reason = stage.field(id, "reason").await;
-        assert_eq!(reason.as_deref(), Some("retries_exhausted"));
+        assert_eq!(reason.as_deref(), Some("lease_expired"));
     }
     rescuer.stop().await;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::super::reply::Parts;
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
-use super::{LeaseHolder, LeasedId, Malformed, Record};
+use super::{ExpiredTask, LeaseHolder, LeasedId, Malformed, Record};
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =
@@ -33,6 +33,8 @@ pub(crate) struct Claim {
     pub(crate) next_due: Option<Duration>,
     /// Ids whose records were set aside.
     pub(crate) malformed: Vec<String>,
+    /// What was archived, because its deadline had passed.
+    pub(crate) expired: Vec<ExpiredTask>,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,9 @@ fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
         })
     });
     let tasks = tasks.collect::<Option<_>>()?;
-    let malformed = parts.rest()?;
+    let count = parts.integer()?;
+    let malformed = (0..count).map(|_| parts.text()).collect::<Option<_>>()?;
+    let expired = ExpiredTask::parse_all(parts)?;
     Some(Claim {
         number,
         now,
@@ -89,5 +93,6 @@ fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
         more,
         next_due,
         malformed,
+        expired,
     })
 }

@@ -15,8 +15,29 @@ pub(crate) struct Expired {
     pub(crate) more: bool,
     /// Ids whose records were set aside.
     pub(crate) malformed: Vec<String>,
-    /// Ids that were archived.
-    pub(crate) archived: Vec<String>,
+    /// What was archived.
+    pub(crate) archived: Vec<ExpiredTask>,
+}
+
+/// A task that was archived, because its deadline had passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExpiredTask {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+}
+
+impl ExpiredTask {
+    /// What is left of a reply: id and kind by turns.
+    pub(super) fn parse_all(mut parts: Parts) -> Option<Vec<Self>> {
+        (0..parts.len() / 2)
+            .map(|_| {
+                Some(Self {
+                    id: parts.text()?,
+                    kind: parts.text()?,
+                })
+            })
+            .collect()
+    }
 }
 
 /// pending, scheduled, retry → archived, at most 200 of what is past its deadline.
@@ -31,6 +52,6 @@ fn parse(mut parts: Parts) -> Option<Expired> {
     Some(Expired {
         more: parts.integer()? == defaults::SCRIPT_TASKS as i64,
         malformed: parts.texts()?,
-        archived: parts.texts()?,
+        archived: ExpiredTask::parse_all(parts.parts()?)?,
     })
 }

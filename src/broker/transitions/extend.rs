@@ -1,25 +1,46 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use redis::Value;
+
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
-use super::settle::{Settled, settle};
+use super::settle::answers;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("extend", include_str!("../../../lua/extend.lua")));
 
-/// active → active, with a later expiry. What is not `Done` is lost.
+/// What Redis says to the extension of one lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extended {
+    Done,
+    /// Extended, and somebody has asked for the task to be cancelled.
+    Cancelled,
+    /// The lease is no longer this holder's.
+    Lost,
+}
+
+/// active → active, with a later expiry.
 pub(crate) async fn extend(
     redis: &impl Query,
     queue: &Queue,
     lease: Duration,
     tasks: &[LeasedId],
-) -> Result<Vec<Settled>, BrokerError> {
+) -> Result<Vec<Extended>, BrokerError> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut call = SCRIPT.on(&queue.base);
     call.arg(lease.as_millis() as u64);
     for task in tasks {
         call.arg(&*task.id).arg(task.holder.as_str());
     }
-    settle(&SCRIPT, &call, redis, tasks.len()).await
+    let parse = |answer| match answer {
+        Value::Int(1) => Some(Extended::Done),
+        Value::Int(2) => Some(Extended::Cancelled),
+        Value::Int(0 | -1) => Some(Extended::Lost),
+        _ => None,
+    };
+    answers(&SCRIPT, &call, redis, tasks.len(), parse).await
 }

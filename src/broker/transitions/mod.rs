@@ -1,11 +1,8 @@
-//! One function per Lua script, with typed input and output.
+//! One function per Lua script, with typed input and output; `settle` for the five that end a lease.
 
 mod adopt;
 mod announce;
-mod archive;
 mod claim;
-mod complete;
-mod defer;
 mod enqueue;
 mod expire;
 mod extend;
@@ -16,8 +13,6 @@ mod progress;
 mod promote;
 mod publish;
 mod record;
-mod release;
-mod retry;
 mod settle;
 mod span;
 mod sweep;
@@ -27,22 +22,17 @@ mod wait;
 
 pub(crate) use adopt::adopt;
 pub(crate) use announce::{announce, list_queues};
-pub(crate) use archive::{Archival, ArchiveReason, archive};
-pub(crate) use claim::{Claim, ClaimRequest, claim};
-pub(crate) use complete::{Completion, complete};
-pub(crate) use defer::{Deferral, defer};
+pub(crate) use claim::{Claim, ClaimRequest, ClaimedTask, claim};
 pub(crate) use enqueue::{EnqueueAnswer, EnqueueItem, enqueue};
-pub(crate) use expire::expire;
-pub(crate) use extend::extend;
+pub(crate) use expire::{ExpiredTask, expire};
+pub(crate) use extend::{Extended, extend};
 pub(crate) use hooks::{HookEnd, TakenHook, end_hooks, register_hooks, take_hooks};
 pub(crate) use lease::{LeaseHolder, LeasedId};
 pub(crate) use progress::progress;
 pub(crate) use promote::promote;
 pub(crate) use publish::{publish, retire};
 pub(crate) use record::{Malformed, Record};
-pub(crate) use release::{Releasal, release};
-pub(crate) use retry::{Retrial, retry};
-pub(crate) use settle::{By, Settled};
+pub(crate) use settle::{Became, By, How, Settled, Settlement, batches, settle};
 pub(crate) use sweep::{SweepRequest, sweep};
 pub(crate) use tick::{LostLease, TickRequest, tick};
 pub(crate) use unblock::unblock;

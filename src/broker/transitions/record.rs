@@ -31,12 +31,10 @@ pub(super) const HEADER: &str = "h:";
 pub(crate) struct Malformed(pub(crate) &'static str);
 
 impl Record {
-    /// From the fields and values of the task's hash; fields of later versions are passed over.
-    pub(super) fn parse(
-        fields: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<Self, Malformed> {
-        let mut record = Self {
-            kind: String::new(),
+    /// A record whose other fields have their defaults.
+    pub(crate) fn of_kind(kind: String) -> Self {
+        Self {
+            kind,
             payload: Vec::new(),
             retried: 0,
             max_retry: defaults::MAX_RETRY,
@@ -46,7 +44,14 @@ impl Record {
             headers: Vec::new(),
             keeps_result: false,
             has_end_effects: false,
-        };
+        }
+    }
+
+    /// From the fields and values of the task's hash; fields of later versions are passed over.
+    pub(super) fn parse(
+        fields: impl Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<Self, Malformed> {
+        let mut record = Self::of_kind(String::new());
         for (field, value) in fields {
             match field.as_slice() {
                 b"kind" => record.kind = String::from_utf8(value).map_err(|_| Malformed("kind"))?,

@@ -1,20 +1,92 @@
+use std::mem::discriminant;
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use redis::Value;
 
 use super::super::reply::Parts;
 use super::super::script::{Call, Script};
-use super::super::{BrokerError, Query};
+use super::super::{ArchiveReason, BrokerError, Query, Queue};
+use super::LeasedId;
+use super::span::delay_ms;
+use crate::defaults::{SCRIPT_BYTES, SCRIPT_RECORDS, SCRIPT_TASKS};
 
-/// What became of one task of a settle call.
+static COMPLETE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("complete", include_str!("../../../lua/complete.lua")));
+static RETRY: LazyLock<Script> =
+    LazyLock::new(|| Script::new("retry", include_str!("../../../lua/retry.lua")));
+static ARCHIVE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("archive", include_str!("../../../lua/archive.lua")));
+static DEFER: LazyLock<Script> =
+    LazyLock::new(|| Script::new("defer", include_str!("../../../lua/defer.lua")));
+static RELEASE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("release", include_str!("../../../lua/release.lua")));
+
+/// How a lease on a task ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settlement {
+    pub(crate) task: LeasedId,
+    pub(crate) how: How,
+}
+
+/// What becomes of a task whose lease ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum How {
+    /// active → gone, or → completed for its retention: done, or revoked by its handler.
+    Complete {
+        /// From the claim: its record has a lock or a retention.
+        has_end_effects: bool,
+        /// Kept for the task's retention.
+        result: Option<Vec<u8>>,
+    },
+    /// active → retry, or → pending when the delay is zero: a failed attempt that is repeated.
+    Retry {
+        delay: Duration,
+        /// Whether it raises `retried`.
+        spends_retry: bool,
+        /// How many leases were lost in a row, this one included; `None` when this one was not lost.
+        lost: Option<u32>,
+        error: String,
+    },
+    /// active → archived: a task that is given up.
+    Archive {
+        reason: ArchiveReason,
+        /// As in `Retry`.
+        lost: Option<u32>,
+        error: String,
+    },
+    /// active → scheduled: put off without having failed.
+    Defer {
+        delay: Duration,
+        /// Whether its handler was called.
+        started: bool,
+    },
+    /// active → pending, where it was before its claim: handed back.
+    Release {
+        /// Whether its handler was called.
+        started: bool,
+    },
+}
+
+/// What Redis says to one settlement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The lease ended, or was extended, as asked.
-    Done,
-    /// Extended, and somebody asked for the task to be cancelled.
-    Cancelled,
+    /// The lease ended.
+    Done(Became),
     /// There is no such lease: this call is a repeat, or the task was taken away.
     Gone,
     /// Another lease lives, or a recoverer came too early.
     Stale,
+}
+
+/// What became of a task whose lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Became {
+    AsAsked,
+    /// It was archived instead: its next attempt would be too late, or somebody has cancelled it.
+    Archived(ArchiveReason),
+    /// It was deleted instead, because somebody has cancelled it.
+    Deleted,
 }
 
 /// Who ends a lease.
@@ -27,35 +99,196 @@ pub(crate) enum By {
     },
 }
 
-impl By {
-    pub(super) fn arg(self) -> String {
+impl How {
+    fn script(&self) -> &'static Script {
         match self {
-            Self::Holder => String::new(),
-            Self::Recoverer { skew } => skew.as_millis().to_string(),
+            Self::Complete { .. } => &COMPLETE,
+            Self::Retry { .. } => &RETRY,
+            Self::Archive { .. } => &ARCHIVE,
+            Self::Defer { .. } => &DEFER,
+            Self::Release { .. } => &RELEASE,
         }
+    }
+
+    /// The most tasks that one call of its script takes.
+    fn most_in_a_call(&self) -> usize {
+        match self {
+            // Reads few records.
+            Self::Complete { .. } => SCRIPT_TASKS,
+            _ => SCRIPT_RECORDS,
+        }
+    }
+
+    /// About how many bytes it adds to a call, where that may be many.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Complete { result, .. } => result.as_ref().map_or(0, Vec::len),
+            _ => 0,
+        }
+    }
+
+    fn add_to(&self, call: &mut Call<'_>) {
+        let lost_arg = |lost: &Option<u32>| lost.map_or(String::new(), |n| n.to_string());
+        match self {
+            Self::Complete {
+                has_end_effects,
+                result,
+            } => call
+                .arg(u8::from(*has_end_effects))
+                .arg(result.as_deref().unwrap_or_default()),
+            Self::Retry {
+                delay,
+                spends_retry,
+                lost,
+                error,
+            } => call
+                .arg(delay_ms(*delay))
+                .arg(u8::from(*spends_retry))
+                .arg(lost_arg(lost))
+                .arg(error),
+            Self::Archive {
+                reason,
+                lost,
+                error,
+            } => call.arg(reason.as_str()).arg(lost_arg(lost)).arg(error),
+            Self::Defer { delay, started } => call.arg(delay_ms(*delay)).arg(u8::from(*started)),
+            Self::Release { started } => call.arg(u8::from(*started)),
+        };
     }
 }
 
-/// Runs a call that answers one code for each of `count` tasks.
-pub(super) async fn settle(
+/// Groups what goes into one call of [`settle`] each: of one script, and with no more tasks and bytes
+/// than a call may carry. Keeps the order within a script.
+pub(crate) fn batches<T>(
+    settlements: impl Iterator<Item = T>,
+    how: impl Fn(&T) -> &How,
+) -> Vec<Vec<T>> {
+    let mut batches: Vec<(usize, Vec<T>)> = Vec::new();
+    for settlement in settlements {
+        let (script, most, more) = {
+            let how = how(&settlement);
+            (discriminant(how), how.most_in_a_call(), how.bytes())
+        };
+        let mut latest_first = batches.iter_mut().rev();
+        let last = latest_first.find(|(_, batch)| discriminant(how(&batch[0])) == script);
+        match last {
+            Some((bytes, batch)) if batch.len() < most && *bytes + more <= SCRIPT_BYTES => {
+                *bytes += more;
+                batch.push(settlement);
+            }
+            _ => batches.push((more, vec![settlement])),
+        }
+    }
+    batches.into_iter().map(|(_, batch)| batch).collect()
+}
+
+/// active → wherever the settlements say, which are one of the [`batches`]. Returns for each what
+/// became of its task.
+pub(crate) async fn settle(
+    redis: &impl Query,
+    queue: &Queue,
+    by: By,
+    settlements: &[&Settlement],
+) -> Result<Vec<Settled>, BrokerError> {
+    let Some(first) = settlements.first() else {
+        return Ok(Vec::new());
+    };
+    let (kind, script) = (discriminant(&first.how), first.how.script());
+    let mut call = script.on(&queue.base);
+    match (&first.how, by) {
+        // Only a holder knows that its handler has come to the end.
+        (How::Complete { .. }, _) => {}
+        (_, By::Holder) => drop(call.arg("")),
+        (_, By::Recoverer { skew }) => drop(call.arg(skew.as_millis() as u64)),
+    }
+    for Settlement { task, how } in settlements {
+        debug_assert!(discriminant(how) == kind, "a batch has one script");
+        call.arg(&*task.id).arg(task.holder.as_str());
+        how.add_to(&mut call);
+    }
+    answers(script, &call, redis, settlements.len(), parse).await
+}
+
+fn parse(answer: Value) -> Option<Settled> {
+    match answer {
+        Value::Int(1) => Some(Settled::Done(Became::AsAsked)),
+        Value::Int(0) => Some(Settled::Gone),
+        Value::Int(-1) => Some(Settled::Stale),
+        Value::BulkString(text) if text == b"deleted" => Some(Settled::Done(Became::Deleted)),
+        Value::BulkString(text) => {
+            let reason = ArchiveReason::parse(std::str::from_utf8(&text).ok()?)?;
+            Some(Settled::Done(Became::Archived(reason)))
+        }
+        _ => None,
+    }
+}
+
+/// Runs a call that returns one value for each of `count` tasks.
+pub(super) async fn answers<T>(
     script: &Script,
     call: &Call<'_>,
     redis: &impl Query,
     count: usize,
-) -> Result<Vec<Settled>, BrokerError> {
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let mut answers = Parts::of(call.run(redis).await?)
-        .filter(|answers| answers.len() == count)
+    parse: impl Fn(Value) -> Option<T>,
+) -> Result<Vec<T>, BrokerError> {
+    let mut reply = Parts::of(call.run(redis).await?)
+        .filter(|reply| reply.len() == count)
         .ok_or_else(|| script.unexpected())?;
     (0..count)
-        .map(|_| match answers.integer() {
-            Some(1) => Ok(Settled::Done),
-            Some(2) => Ok(Settled::Cancelled),
-            Some(0) => Ok(Settled::Gone),
-            Some(-1) => Ok(Settled::Stale),
-            _ => Err(script.unexpected()),
+        .map(|_| {
+            reply
+                .next()
+                .and_then(&parse)
+                .ok_or_else(|| script.unexpected())
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(bytes: usize) -> How {
+        How::Complete {
+            has_end_effects: true,
+            result: Some(vec![0; bytes]),
+        }
+    }
+
+    const RELEASE: How = How::Release { started: true };
+
+    fn sizes(settlements: impl IntoIterator<Item = How>) -> Vec<usize> {
+        let batches = batches(settlements.into_iter(), |how| how);
+        batches.iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn a_batch_is_of_one_script_and_within_its_bounds() {
+        assert_eq!(sizes([]), [0; 0]);
+        assert_eq!(sizes([complete(0), RELEASE, complete(0)]), [2, 1]);
+        assert_eq!(sizes(vec![complete(1); 201]), [200, 1]);
+        assert_eq!(sizes(vec![RELEASE; 201]), [100, 100, 1]);
+        let half = SCRIPT_BYTES / 2;
+        assert_eq!(sizes(vec![complete(half); 5]), [2, 2, 1]);
+        // A single larger one still goes.
+        assert_eq!(sizes(vec![complete(SCRIPT_BYTES + 1); 2]), [1, 1]);
+    }
+
+    #[test]
+    fn each_word_of_a_reply_is_understood() {
+        let text = |text: &str| parse(Value::BulkString(text.as_bytes().to_vec()));
+        let archived = |reason| Some(Settled::Done(Became::Archived(reason)));
+        for (code, settled) in [
+            (1, Some(Settled::Done(Became::AsAsked))),
+            (0, Some(Settled::Gone)),
+            (-1, Some(Settled::Stale)),
+            (2, None),
+        ] {
+            assert_eq!(parse(Value::Int(code)), settled);
+        }
+        assert_eq!(text("deleted"), Some(Settled::Done(Became::Deleted)));
+        assert_eq!(text("cancelled"), archived(ArchiveReason::Cancelled));
+        assert_eq!(text("operator"), archived(ArchiveReason::Operator));
+        assert_eq!(text("nonsense"), None);
+    }
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 use super::super::reply::Parts;
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
-use super::{LeaseHolder, LeasedId};
+use super::{LeaseHolder, LeasedId, Record};
 use crate::defaults;
-use crate::task::RetryPolicy;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("tick", include_str!("../../../lua/tick.lua")));
@@ -35,13 +34,10 @@ pub(crate) struct Tick {
 #[derive(Debug)]
 pub(crate) struct LostLease {
     pub(crate) task: LeasedId,
-    pub(crate) kind: String,
-    pub(crate) retried: u32,
-    pub(crate) max_retry: u32,
+    /// As far as it is read: kind, tries and retry policy.
+    pub(crate) record: Record,
     /// How many leases were lost in a row before this one.
     pub(crate) lost_before: u32,
-    /// The task's own.
-    pub(crate) policy: Option<RetryPolicy>,
 }
 
 /// Leaves the pulse, and reads the leases that are surely lost.
@@ -66,17 +62,20 @@ fn parse(mut parts: Parts) -> Option<Tick> {
     let mut list = parts.parts()?;
     let mut lost = Vec::with_capacity(list.len() / 7);
     while list.len() > 0 {
+        let task = LeasedId {
+            id: list.text()?.into(),
+            holder: LeaseHolder::found(&list.text()?),
+        };
+        let mut record = Record::of_kind(list.text()?);
+        // A field that makes no sense counts as its default: the task must still be taken back.
+        record.retried = list.text()?.parse().unwrap_or(record.retried);
+        record.max_retry = list.text()?.parse().unwrap_or(record.max_retry);
+        let lost_before = list.text()?.parse().unwrap_or(0);
+        record.policy = list.text()?.parse().ok();
         lost.push(LostLease {
-            task: LeasedId {
-                id: list.text()?.into(),
-                holder: LeaseHolder::found(&list.text()?),
-            },
-            kind: list.text()?,
-            // A field that makes no sense counts as its default: the task must still be taken back.
-            retried: list.text()?.parse().unwrap_or(0),
-            max_retry: list.text()?.parse().unwrap_or(defaults::MAX_RETRY),
-            lost_before: list.text()?.parse().unwrap_or(0),
-            policy: list.text()?.parse().ok(),
+            task,
+            record,
+            lost_before,
         });
     }
     Some(Tick {

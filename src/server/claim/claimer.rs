@@ -19,6 +19,7 @@ use crate::server::control::phase::Phase;
 use crate::server::queue_errors::QueueErrors;
 use crate::server::queues::ServedQueue;
 use crate::server::run::executor::Executor;
+use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -259,9 +260,13 @@ impl Claimer {
             let (queue, number) = (&served.queue, claimed.number);
             self.lost_claims.answered(&self.shared, queue, number);
         }
-        self.shared.vitals.claim_answered();
+        let shared = &self.shared;
+        shared.vitals.claim_answered();
+        shared.counters.claimed.add(claimed.tasks.len());
+        shared.malformed(&served.queue.name, &claimed.malformed);
+        report::expired(shared, &served.queue, &claimed.expired);
         if let Some(next_due) = claimed.next_due {
-            self.shared.due.hint(&served.queue, next_due);
+            shared.due.hint(&served.queue, next_due);
         }
         Ok(claimed)
     }

@@ -1,15 +1,15 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::broker::{BrokerError, LeaseScan, Queue, Releasal, Settled, release};
-use crate::defaults::SCRIPT_RECORDS;
+use parking_lot::Mutex;
+
+use crate::broker::{BrokerError, By, How, LeaseScan, Queue, Settled, Settlement, batches, settle};
 use crate::server::queue_errors::QueueErrors;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
-/// Hands back the tasks of claims whose answers were lost. There is at most one such claim of a queue,
-/// and its number is above those of all claims that were answered: so what runs, and what Redis refused
-/// to settle and is left to the end of its lease, is never touched.
+/// Hands back the tasks of claims whose replies were lost. There is at most one such claim of a queue,
+/// and its number is higher than those of all claims whose replies came. So this never touches what
+/// runs, nor what Redis refused to settle, which is left until its lease ends.
 #[derive(Default)]
 pub(crate) struct LostClaims(Mutex<State>);
 
@@ -22,9 +22,9 @@ struct State {
 }
 
 impl LostClaims {
-    /// Notes that a claim was answered. A queue that is served no longer is forgotten with its last run.
+    /// Notes that the reply to a claim came. A queue that is no longer served is forgotten with its last attempt.
     pub(crate) fn answered(&self, shared: &Shared, queue: &Queue, number: u64) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if let Some(last) = state.answered.get_mut(queue) {
             *last = number;
             return;
@@ -36,30 +36,30 @@ impl LostClaims {
         state.answered.insert(queue.clone(), number);
     }
 
-    /// Notes that the answer of a claim was lost.
+    /// Notes that the reply to a claim was lost.
     pub(crate) fn doubt(&self) {
-        self.state().due = true;
+        self.0.lock().due = true;
     }
 
     /// Looks for the tasks of lost claims, if there may be any. No claim may be on its way.
     ///
     /// # Errors
-    /// Redis cannot be reached: then it is still due. What Redis refuses is left to the leases' end.
+    /// Redis cannot be reached: then it is still due. What Redis refuses is left until the leases end.
     pub(crate) async fn hand_back(
         &self,
         shared: &Shared,
         connections: &Connections,
     ) -> Result<(), BrokerError> {
-        if !self.state().due {
+        if !self.0.lock().due {
             return Ok(());
         }
         let mut errors = QueueErrors::default();
         for served in shared.queues.now().iter() {
             let queue = &served.queue;
-            let after = self.state().answered.get(queue).copied().unwrap_or(0);
+            let after = self.0.lock().answered.get(queue).copied().unwrap_or(0);
             errors.note(hand_back_from(shared, connections, queue, after).await)?;
         }
-        self.state().due = false;
+        self.0.lock().due = false;
         if let Err(error) = errors.end() {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
@@ -67,10 +67,6 @@ impl LostClaims {
             );
         }
         Ok(())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -85,16 +81,17 @@ async fn hand_back_from(
     let mut scan = LeaseScan::default();
     let mut handed_back = 0;
     while let Some(leases) = scan.step(link, queue, &shared.id, after).await? {
-        for tasks in leases.chunks(SCRIPT_RECORDS) {
-            let tasks: Vec<_> = tasks
+        let settlements = leases.into_iter().map(|task| Settlement {
+            task,
+            how: How::Release { started: false },
+        });
+        for batch in batches(settlements, |settlement| &settlement.how) {
+            let batch: Vec<_> = batch.iter().collect();
+            let answers = settle(link, queue, By::Holder, &batch).await?;
+            let done = answers
                 .iter()
-                .map(|task| Releasal {
-                    task: task.clone(),
-                    started: false,
-                })
-                .collect();
-            let answers = release(link, queue, &tasks).await?;
-            handed_back += answers.iter().filter(|&&a| a == Settled::Done).count();
+                .filter(|answer| matches!(answer, Settled::Done(_)));
+            handed_back += done.count();
         }
     }
     if handed_back > 0 {

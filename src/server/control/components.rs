@@ -12,8 +12,7 @@ use crate::server::control::heartbeat::{Heartbeat, LAST_WORDS};
 use crate::server::control::phase::Phase;
 use crate::server::observe::observer::Observer;
 use crate::server::run::executor::Executor;
-use crate::server::run::running::Run;
-use crate::server::settle::outbox::Outbox;
+use crate::server::settle::channels::SettleChannels;
 use crate::server::settle::settler::Settler;
 use crate::server::shared::Shared;
 use crate::server::upkeep::forwarder::Forwarder;
@@ -79,8 +78,8 @@ impl Components {
         .inspect_err(|_| close_observer.cancel())
         .map_err(ServerError::Heartbeat)?;
 
-        let (outbox, opened) = Outbox::new(shared.clone());
-        let executor = Executor::new(shared.clone(), connections.clone(), outbox);
+        let (channels, opened) = SettleChannels::new(shared.clone());
+        let executor = Executor::new(shared.clone(), connections.clone(), channels);
         let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
@@ -127,7 +126,7 @@ impl Components {
             stop: parts.stop_hooks.clone(),
         };
         parts.hooks.spawn(hooks.run());
-        parts.others.spawn(show_that_the_runtime_runs(shared));
+        parts.others.spawn(tick(shared));
         Ok(parts)
     }
 
@@ -200,7 +199,7 @@ impl Components {
 
     fn report(&self) -> Report {
         let mut report = Report {
-            stats: self.shared.counters.read(),
+            stats: self.shared.stats(),
             ..Report::default()
         };
         let (settling, running): (Vec<_>, Vec<_>) = self
@@ -208,20 +207,12 @@ impl Components {
             .running
             .list()
             .into_iter()
-            .partition(|run| run.settling);
+            .partition(|attempt| attempt.is_settling());
         report.unsettled = settling.len();
         let mut leaks = self.shared.leaks.list();
-        leaks.retain(|leak| {
-            let same = |run: &Run| run.queue == leak.queue && run.leased == leak.leased;
-            !running.iter().any(same)
-        });
-        let running = running
-            .iter()
-            .map(|run| StillRunning::new(&run.queue, &run.leased, &run.kind, run.started));
-        let leaked = leaks
-            .iter()
-            .map(|leak| StillRunning::new(&leak.queue, &leak.leased, &leak.kind, leak.started));
-        report.still_running = running.chain(leaked).collect();
+        leaks.retain(|leak| running.iter().all(|attempt| attempt.number != leak.number));
+        let still_running = running.iter().chain(&leaks);
+        report.still_running = still_running.map(|it| StillRunning::new(it)).collect();
         tracing::info!(
             server.id = &*self.shared.id,
             completed = report.stats.completed,
@@ -245,9 +236,11 @@ impl Drop for Components {
     }
 }
 
-async fn show_that_the_runtime_runs(shared: Arc<Shared>) {
+/// Shows that the runtime runs, and says what the logs have held back.
+async fn tick(shared: Arc<Shared>) {
     loop {
         shared.vitals.runtime_ran();
+        shared.log_limit.tell_suppressed(&shared.id);
         sleep(Duration::from_millis(500)).await;
     }
 }

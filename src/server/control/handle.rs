@@ -61,7 +61,7 @@ impl ServerHandle {
 
     /// What the server has done so far.
     pub fn stats(&self) -> Stats {
-        self.shared.counters.read()
+        self.shared.stats()
     }
 
     /// How many tasks it holds at this moment.

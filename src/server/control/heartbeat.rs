@@ -4,15 +4,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::broker::{
-    BrokerError, Fault, LeaseHolder, LeasedId, Queue, Settled, Subscription, announce, extend,
-    list_queues, publish, register_hooks, retire,
+    BrokerError, Extended, Fault, LeaseHolder, Queue, Subscription, announce, extend, list_queues,
+    publish, register_hooks, retire,
 };
 use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
 use crate::server::Event;
 use crate::server::backoff::Backoff;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::queue_errors::QueueErrors;
-use crate::server::run::running::RunNumber;
+use crate::server::run::attempt::Attempt;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -115,8 +116,8 @@ impl Heartbeat {
 
     async fn extend_leases(&self) -> Result<(), BrokerError> {
         let mut errors = QueueErrors::default();
-        for (queue, runs) in self.shared.running.to_extend() {
-            errors.note(self.extend_queue(&queue, &runs).await)?;
+        for (queue, attempts) in self.shared.running.to_extend() {
+            errors.note(self.extend_queue(&queue, &attempts).await)?;
         }
         errors.end()
     }
@@ -124,22 +125,21 @@ impl Heartbeat {
     async fn extend_queue(
         &self,
         queue: &Queue,
-        runs: &[(RunNumber, LeasedId)],
+        attempts: &[Arc<Attempt>],
     ) -> Result<(), BrokerError> {
         let shared = &self.shared;
-        for runs in runs.chunks(SCRIPT_TASKS) {
-            let tasks: Vec<_> = runs.iter().map(|(_, leased)| leased.clone()).collect();
+        for attempts in attempts.chunks(SCRIPT_TASKS) {
+            let tasks: Vec<_> = attempts.iter().map(|it| it.leased.clone()).collect();
             let link = &self.connections.heartbeat;
             let answers = extend(link, queue, shared.config.lease, &tasks).await?;
-            for ((number, _), answer) in runs.iter().zip(answers) {
+            for (attempt, answer) in attempts.iter().zip(answers) {
                 match answer {
-                    Settled::Done => {}
-                    Settled::Cancelled => shared.running.cancel(*number, CancelReason::Requested),
-                    Settled::Gone | Settled::Stale => {
-                        if let Some(run) = shared.running.lost(*number) {
-                            self.lease_lost(queue, &run.leased.id);
-                        }
+                    Extended::Done => {}
+                    Extended::Cancelled => attempt.cancellation.cancel(CancelReason::Requested),
+                    Extended::Lost if shared.running.lost(attempt) => {
+                        self.lease_lost(queue, &attempt.leased.id);
                     }
+                    Extended::Lost => {}
                 }
             }
         }
@@ -149,15 +149,13 @@ impl Heartbeat {
     fn lease_lost(&self, queue: &Queue, id: &str) {
         let shared = &self.shared;
         shared.counters.leases_lost.add(1);
-        if let Some(suppressed) = shared.log_limit.pass() {
-            tracing::warn!(
-                task.id = id,
-                queue = &*queue.name,
-                server.id = &*shared.id,
-                suppressed,
-                "the task's lease was lost; its handler is cancelled"
-            );
-        }
+        log_limited!(
+            shared,
+            &*queue.name,
+            warn,
+            "the task's lease was lost; its handler is cancelled",
+            task.id = id,
+        );
         shared.observe(|| Event::LeaseLost {
             id: id.to_owned(),
             queue: queue.name.to_string(),
@@ -172,12 +170,16 @@ impl Heartbeat {
             .iter()
             .map(|q| format!("{}={}", q.queue.name, q.weight));
         let running = shared.running.list();
-        let tasks = running.iter().take(TASKS_SHOWN).map(|run| {
-            let seconds = run.started.elapsed().as_secs();
-            format!(
-                "{} {} {} {seconds}s",
-                run.queue.name, run.leased.id, run.kind
-            )
+        let tasks = running.iter().take(TASKS_SHOWN).map(|attempt| {
+            let Attempt {
+                queue,
+                leased,
+                record,
+                started,
+                ..
+            } = &**attempt;
+            let seconds = started.elapsed().as_secs();
+            format!("{} {} {} {seconds}s", queue.name, leased.id, record.kind)
         });
         let started_at = SystemTime::now() - shared.started.elapsed();
         let started_at = started_at.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -227,14 +229,13 @@ impl Heartbeat {
         loop {
             tokio::time::sleep(Duration::from_secs(1)).await;
             if let Some(blocked) = self.shared.vitals.runtime_blocked() {
-                if let Some(suppressed) = self.shared.log_limit.pass() {
-                    tracing::warn!(
-                        server.id = &*self.shared.id,
-                        ?blocked,
-                        suppressed,
-                        "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()"
-                    );
-                }
+                log_limited!(
+                    self.shared,
+                    "",
+                    warn,
+                    "the runtime stands still: a handler blocks it; register blocking handlers with blocking_task()",
+                    ?blocked,
+                );
                 self.shared.observe(|| Event::RuntimeBlocked(blocked));
             }
         }

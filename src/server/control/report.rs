@@ -1,7 +1,7 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::broker::{LeasedId, Queue};
-use crate::server::Stats;
+use crate::server::observe::stats::Stats;
+use crate::server::run::attempt::Attempt;
 
 /// What a server leaves when it has stopped.
 #[derive(Debug, Clone, Default)]
@@ -31,12 +31,12 @@ pub struct StillRunning {
 }
 
 impl StillRunning {
-    pub(crate) fn new(queue: &Queue, leased: &LeasedId, kind: &str, started: Instant) -> Self {
+    pub(crate) fn new(attempt: &Attempt) -> Self {
         Self {
-            id: leased.id.to_string(),
-            kind: kind.to_owned(),
-            queue: queue.name.to_string(),
-            running_for: started.elapsed(),
+            id: attempt.leased.id.to_string(),
+            kind: attempt.record.kind.clone(),
+            queue: attempt.queue.name.to_string(),
+            running_for: attempt.started.elapsed(),
         }
     }
 }

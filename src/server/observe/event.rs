@@ -1,12 +1,13 @@
 use std::time::Duration;
 
+use crate::broker::ArchiveReason;
+
 /// Something that an operator may want to count or be told of; see
 /// [`ServerBuilder::on_event`](crate::server::ServerBuilder::on_event).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// A try failed and will be repeated, unless somebody has cancelled the task meanwhile: then it ends
-    /// as they asked.
+    /// An attempt failed, or lost its lease, and will be repeated.
     Retried {
         /// The task's id.
         id: String,
@@ -14,7 +15,7 @@ pub enum Event {
         kind: String,
         /// Its queue.
         queue: String,
-        /// Until the next try.
+        /// Until the next attempt.
         delay: Duration,
         /// What it failed with.
         error: String,
@@ -27,10 +28,20 @@ pub enum Event {
         kind: String,
         /// Its queue.
         queue: String,
-        /// Why, as in the record's field `reason`.
-        reason: &'static str,
-        /// What it failed with last.
+        /// Why.
+        reason: ArchiveReason,
+        /// What it failed with last; empty where it had not run.
         error: String,
+    },
+    /// A running task was deleted, because somebody had cancelled it so, and its handler did not decide
+    /// otherwise.
+    Deleted {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
     },
     /// The server lost the lease of a task that it was running.
     LeaseLost {

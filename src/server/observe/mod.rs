@@ -5,3 +5,4 @@ pub(crate) mod health;
 pub(crate) mod log_limit;
 pub(crate) mod observer;
 pub(crate) mod stats;
+pub(crate) mod task_name;

@@ -15,6 +15,7 @@ macro_rules! stats {
         }
 
         impl Counters {
+            /// All but `leaked`, which is not counted here.
             pub(crate) fn read(&self) -> Stats {
                 Stats { $($name: self.$name.read(),)* }
             }
@@ -27,10 +28,12 @@ stats! {
     claimed,
     /// Tasks completed, including those that a handler revoked.
     completed,
-    /// Tries that failed and are repeated.
+    /// Attempts that failed, or lost their lease, and are repeated.
     retried,
     /// Tasks given up.
     archived,
+    /// Running tasks that somebody had cancelled so that they were deleted.
+    deleted,
     /// Tasks put off: snoozed, or of a kind that this server does not know.
     deferred,
     /// Tasks handed back at shutdown.
@@ -61,10 +64,6 @@ pub(crate) struct Counter(AtomicU64);
 impl Counter {
     pub(crate) fn add(&self, n: usize) {
         self.0.fetch_add(n as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn subtract(&self, n: usize) {
-        self.0.fetch_sub(n as u64, Ordering::Relaxed);
     }
 
     fn read(&self) -> u64 {

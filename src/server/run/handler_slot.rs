@@ -4,24 +4,25 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::broker::{LeasedId, Queue, Settled, progress};
+use crate::broker::progress;
 use crate::router::{ProgressError, Slot};
+use crate::server::run::attempt::Attempt;
 use crate::server::setup::connections::Connections;
 
-/// A handler's place; a blocking handler that was given up still holds it.
+/// One of the server's slots, which a handler holds; a blocking handler that was given up still does.
 pub(crate) struct HandlerSlot {
     pub(crate) _permit: Option<OwnedSemaphorePermit>,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) queue: Queue,
-    pub(crate) leased: LeasedId,
+    pub(crate) attempt: Arc<Attempt>,
 }
 
 impl Slot for HandlerSlot {
     fn progress(&self, note: String) -> BoxFuture<'_, Result<(), ProgressError>> {
+        let Attempt { queue, leased, .. } = &*self.attempt;
         async move {
-            match progress(&self.connections.settle, &self.queue, &self.leased, &note).await {
-                Ok(Settled::Done) => Ok(()),
-                Ok(_) => Err(ProgressError::Ended),
+            match progress(&self.connections.settle, queue, leased, &note).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(ProgressError::Ended),
                 Err(error) => Err(ProgressError::Broker(Box::new(error))),
             }
         }

@@ -1,40 +1,37 @@
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Weak};
 
-use crate::broker::{LeasedId, Queue};
+use parking_lot::Mutex;
+
 use crate::router::Slot;
+use crate::server::run::attempt::Attempt;
 
-/// Blocking handlers that were given up. What became of their tasks is another matter: after a
-/// timeout they have moved on.
+/// The blocking handlers that were given up and still run. What became of their tasks is another
+/// matter: after a timeout they have moved on.
 #[derive(Default)]
 pub(crate) struct Leaks(Mutex<Vec<Leak>>);
 
-#[derive(Clone)]
-pub(crate) struct Leak {
-    pub(crate) queue: Queue,
-    pub(crate) leased: LeasedId,
-    pub(crate) kind: Arc<str>,
-    pub(crate) started: Instant,
-    /// Held by the handler until it returns.
-    pub(crate) slot: Weak<dyn Slot>,
+/// An attempt that was given up, and its slot, which its handler holds until it returns.
+type Leak = (Arc<Attempt>, Weak<dyn Slot>);
+
+fn runs((_, slot): &Leak) -> bool {
+    slot.strong_count() > 0
 }
 
 impl Leaks {
-    pub(crate) fn add(&self, leak: Leak) {
-        let mut leaks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        leaks.retain(Leak::runs);
-        leaks.push(leak);
+    pub(crate) fn add(&self, attempt: Arc<Attempt>, slot: Weak<dyn Slot>) {
+        let mut leaks = self.0.lock();
+        leaks.retain(runs);
+        leaks.push((attempt, slot));
     }
 
     /// Those that still run.
-    pub(crate) fn list(&self) -> Vec<Leak> {
-        let leaks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        leaks.iter().filter(|leak| leak.runs()).cloned().collect()
+    pub(crate) fn list(&self) -> Vec<Arc<Attempt>> {
+        let leaks = self.0.lock();
+        let leaks = leaks.iter().filter(|leak| runs(leak));
+        leaks.map(|(attempt, _)| attempt.clone()).collect()
     }
-}
 
-impl Leak {
-    fn runs(&self) -> bool {
-        self.slot.strong_count() > 0
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().iter().filter(|leak| runs(leak)).count()
     }
 }

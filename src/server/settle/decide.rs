@@ -1,207 +1,351 @@
+//! What becomes of a task: from how its attempt ended, its record and what the user's functions said of
+//! it. Nothing here asks Redis, a clock or the user.
+
 use std::time::Duration;
 
-use crate::broker::{Archival, ArchiveReason, Completion, Deferral, LeasedId, Retrial};
-use crate::defaults::{MAX_RESULT, UNKNOWN_KIND_DELAY};
-use crate::router::{Failure, FailureCause, Outcome, Verdict};
-use crate::server::settle::settlement::End;
+use crate::broker::{ArchiveReason, How, Malformed, Record};
+use crate::defaults::MAX_RESULT;
+use crate::router::{CancelReason, Failure, FailureCause, Outcome, Verdict};
 use crate::server::setup::config::UnknownKind;
-use crate::server::shared::Shared;
-use crate::server::{Event, FailedAttempt, default_retry_delay};
-use crate::task::RetryPolicy;
 
-/// The task of a run, as far as its end depends on it.
-pub(crate) struct Tried<'a> {
-    pub(crate) leased: &'a LeasedId,
-    pub(crate) kind: &'a str,
-    pub(crate) queue: &'a str,
-    pub(crate) retried: u32,
-    pub(crate) max_retry: u32,
-    pub(crate) policy: Option<&'a RetryPolicy>,
-    pub(crate) keeps_result: bool,
-    pub(crate) has_end_effects: bool,
+/// What a lost lease leaves as the task's error.
+pub(crate) const LEASE_EXPIRED: &str = "lease expired: its server died or lost its connection";
+
+/// How the handler of an attempt came to its end.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It returned, perhaps after it was cancelled.
+    Returned(Outcome, Option<CancelReason>),
+    /// It did not return within the grace after its cancellation.
+    GivenUp {
+        reason: Option<CancelReason>,
+        /// What the attempt may take.
+        limit: Option<Duration>,
+        /// It blocks a thread, which nobody can end.
+        still_runs: bool,
+    },
 }
 
-/// How a run ends, by what its handler answered.
-pub(crate) fn after_outcome(shared: &Shared, tried: &Tried<'_>, outcome: Outcome) -> End {
-    match outcome {
-        Outcome::Completed(result) => completed(shared, tried, result),
-        Outcome::Failed(failure) => after_failure(shared, tried, &failure),
-    }
+/// What the server's settings and the user's functions say of a failed attempt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Advice {
+    /// It counts as a failure.
+    pub(crate) spends_retry: bool,
+    /// Until the next attempt, if there is one.
+    pub(crate) delay: Duration,
 }
 
-fn completed(shared: &Shared, tried: &Tried<'_>, result: Option<Vec<u8>>) -> End {
-    let result = result.filter(|_| tried.keeps_result);
-    match &result {
-        // Trying again would repeat what the handler did.
-        Some(bytes) if bytes.len() > MAX_RESULT => {
-            let error = format!(
-                "the result has {} bytes and the cap is {MAX_RESULT}",
-                bytes.len()
-            );
-            archived(shared, tried, ArchiveReason::Skipped, error)
+/// The outcome of an attempt, or what becomes of a task that has none. `None`: nothing may be settled.
+pub(crate) fn outcome(ended: Ended) -> Option<Result<Outcome, How>> {
+    const RELEASE: How = How::Release { started: true };
+    match ended {
+        // A handler that fails because the server stops has not failed: unless it gives a verdict of
+        // its own, its task is handed back.
+        Ended::Returned(Outcome::Failed(failure), Some(CancelReason::Shutdown))
+            if failure.is_plain() =>
+        {
+            Some(Err(RELEASE))
         }
-        _ => gone(tried, result),
-    }
-}
-
-fn gone(tried: &Tried<'_>, result: Option<Vec<u8>>) -> End {
-    End::Complete(Completion {
-        task: tried.leased.clone(),
-        has_end_effects: tried.has_end_effects,
-        result,
-    })
-}
-
-fn after_failure(shared: &Shared, tried: &Tried<'_>, failure: &Failure) -> End {
-    if failure.cause() == FailureCause::Panic {
-        shared.counters.panics.add(1);
-    }
-    let error = failure.text();
-    match failure.verdict() {
-        Verdict::Revoke => gone(tried, None),
-        Verdict::Snooze(delay) => deferred(tried, delay, true),
-        Verdict::SkipRetry => {
-            let reason = match failure.cause() {
-                FailureCause::Undecodable => ArchiveReason::Undecodable,
-                _ => ArchiveReason::Skipped,
-            };
-            archived(shared, tried, reason, error)
-        }
-        Verdict::RetryAfter(delay) => {
-            retried_or_exhausted(shared, tried, failure, error, Some(delay))
-        }
-        Verdict::Retry => retried_or_exhausted(shared, tried, failure, error, None),
-    }
-}
-
-fn retried_or_exhausted(
-    shared: &Shared,
-    tried: &Tried<'_>,
-    failure: &Failure,
-    error: String,
-    delay: Option<Duration>,
-) -> End {
-    let is_failure = &shared.config.is_failure;
-    let spends_retry = shared.call("is_failure", || is_failure(failure.error()), || true);
-    if spends_retry && tried.retried >= tried.max_retry {
-        return archived(shared, tried, ArchiveReason::RetriesExhausted, error);
-    }
-    let delay = delay.unwrap_or_else(|| retry_delay(shared, tried, &error));
-    if let Some(suppressed) = shared.retry_log_limit.pass() {
-        tracing::info!(
-            task.id = &*tried.leased.id,
-            task.kind = tried.kind,
-            queue = tried.queue,
-            attempt = u64::from(tried.retried) + 1,
-            ?delay,
-            error,
-            suppressed,
-            "the task failed and will be retried"
-        );
-    }
-    shared.observe(|| Event::Retried {
-        id: tried.leased.id.to_string(),
-        kind: tried.kind.to_owned(),
-        queue: tried.queue.to_owned(),
-        delay,
-        error: error.clone(),
-    });
-    End::Retry(Retrial {
-        task: tried.leased.clone(),
-        delay,
-        spends_retry,
-        lost: None,
-        error,
-    })
-}
-
-fn archived(shared: &Shared, tried: &Tried<'_>, reason: ArchiveReason, error: String) -> End {
-    report_archived(shared, tried, reason, &error);
-    End::Archive(Archival {
-        task: tried.leased.clone(),
-        reason,
-        lost: None,
-        error,
-    })
-}
-
-fn deferred(tried: &Tried<'_>, delay: Duration, started: bool) -> End {
-    End::Defer(Deferral {
-        task: tried.leased.clone(),
-        delay,
-        started,
-    })
-}
-
-/// Says that a task is given up.
-pub(crate) fn report_archived(
-    shared: &Shared,
-    tried: &Tried<'_>,
-    reason: ArchiveReason,
-    error: &str,
-) {
-    let reason = reason.as_str();
-    if let Some(suppressed) = shared.archive_log_limit.pass() {
-        tracing::warn!(
-            task.id = &*tried.leased.id,
-            task.kind = tried.kind,
-            queue = tried.queue,
-            attempt = u64::from(tried.retried) + 1,
+        Ended::Returned(outcome, _) => Some(Ok(outcome)),
+        Ended::GivenUp {
             reason,
-            error,
-            suppressed,
-            "the task was archived"
-        );
+            limit,
+            still_runs,
+        } => match reason.unwrap_or(CancelReason::Requested) {
+            CancelReason::LeaseLost => None,
+            // Handing the task back would let it run twice at once.
+            CancelReason::Shutdown if still_runs => None,
+            CancelReason::Shutdown => Some(Err(RELEASE)),
+            reason => {
+                let failure = match limit {
+                    Some(limit) if reason == CancelReason::Timeout => Failure::timeout(limit),
+                    _ => Failure::cancelled(reason),
+                };
+                Some(Ok(Outcome::Failed(failure)))
+            }
+        },
     }
-    shared.observe(|| Event::Archived {
-        id: tried.leased.id.to_string(),
-        kind: tried.kind.to_owned(),
-        queue: tried.queue.to_owned(),
-        reason,
-        error: error.to_owned(),
-    });
 }
 
-/// What the task's own policy says, or the server's function, or the default formula.
-pub(crate) fn retry_delay(shared: &Shared, tried: &Tried<'_>, error: &str) -> Duration {
-    if let Some(policy) = tried.policy {
-        return policy.delay(tried.retried);
+/// What becomes of a task after an attempt.
+pub(crate) fn after_attempt(record: &Record, outcome: Outcome, advice: Advice) -> How {
+    match outcome {
+        Outcome::Completed(result) => completed(record, result),
+        Outcome::Failed(failure) => failed(record, &failure, advice),
     }
-    let attempt = FailedAttempt {
-        id: &tried.leased.id,
-        kind: tried.kind,
-        queue: tried.queue,
-        retried: tried.retried,
-        max_retry: tried.max_retry,
-        error,
+}
+
+fn completed(record: &Record, result: Option<Vec<u8>>) -> How {
+    match result.filter(|_| record.keeps_result) {
+        // Another attempt would repeat what the handler did.
+        Some(result) if result.len() > MAX_RESULT => How::Archive {
+            reason: ArchiveReason::Skipped,
+            lost: None,
+            error: format!(
+                "the result has {} bytes and the cap is {MAX_RESULT}",
+                result.len()
+            ),
+        },
+        result => How::Complete {
+            has_end_effects: record.has_end_effects,
+            result,
+        },
+    }
+}
+
+fn failed(record: &Record, failure: &Failure, advice: Advice) -> How {
+    let reason = match failure.verdict() {
+        Verdict::Revoke => return completed(record, None),
+        Verdict::Snooze(delay) => {
+            return How::Defer {
+                delay,
+                started: true,
+            };
+        }
+        Verdict::SkipRetry if failure.cause() == FailureCause::Undecodable => {
+            ArchiveReason::Undecodable
+        }
+        Verdict::SkipRetry => ArchiveReason::Skipped,
+        Verdict::Retry | Verdict::RetryAfter(_) if has_another(record, advice.spends_retry) => {
+            return How::Retry {
+                delay: advice.delay,
+                spends_retry: advice.spends_retry,
+                lost: None,
+                error: failure.text(),
+            };
+        }
+        Verdict::Retry | Verdict::RetryAfter(_) => ArchiveReason::RetriesExhausted,
     };
-    let function = &shared.config.retry_delay;
-    shared.call(
-        "retry_delay",
-        || function(&attempt),
-        || default_retry_delay(tried.retried),
-    )
+    How::Archive {
+        reason,
+        lost: None,
+        error: failure.text(),
+    }
 }
 
-/// What happens to a task whose kind no handler knows.
-pub(crate) fn unknown_kind(shared: &Shared, tried: &Tried<'_>) -> End {
-    if let Some(suppressed) = shared.log_limit.pass() {
-        tracing::warn!(
-            task.id = &*tried.leased.id,
-            task.kind = tried.kind,
-            queue = tried.queue,
-            suppressed,
-            "this server has no handler for the kind: is one missing in its router, or the kind misspelt?"
-        );
+/// Whether a failed attempt is followed by another.
+pub(crate) fn has_another(record: &Record, spends_retry: bool) -> bool {
+    !spends_retry || record.retried < record.max_retry
+}
+
+/// What becomes of a task whose lease was lost: `in_a_row` counts such leases, this one included. Too
+/// many in a row are given up, whatever retries are left: the task may be what kills its servers.
+pub(crate) fn after_lost_lease(
+    record: &Record,
+    in_a_row: u32,
+    max_in_a_row: u32,
+    advice: Advice,
+) -> How {
+    let (lost, error) = (Some(in_a_row), LEASE_EXPIRED.to_owned());
+    if in_a_row >= max_in_a_row || !has_another(record, advice.spends_retry) {
+        return How::Archive {
+            reason: ArchiveReason::LeaseExpired,
+            lost,
+            error,
+        };
     }
-    match shared.config.unknown_kind {
-        UnknownKind::Defer => {
-            let delay = UNKNOWN_KIND_DELAY.mul_f64(rand::random_range(0.5..1.5));
-            deferred(tried, delay, false)
+    How::Retry {
+        delay: advice.delay,
+        spends_retry: advice.spends_retry,
+        lost,
+        error,
+    }
+}
+
+/// What becomes of a task whose kind no handler takes.
+pub(crate) fn unknown_kind(record: &Record, policy: UnknownKind, delay: Duration) -> How {
+    match policy {
+        UnknownKind::Defer => How::Defer {
+            delay,
+            started: false,
+        },
+        UnknownKind::Archive => How::Archive {
+            reason: ArchiveReason::UnknownKind,
+            lost: None,
+            error: format!("no handler for tasks of kind {:?}", record.kind),
+        },
+    }
+}
+
+/// What becomes of a task whose record cannot be read.
+pub(crate) fn malformed(malformed: &Malformed) -> How {
+    How::Archive {
+        reason: ArchiveReason::Malformed,
+        lost: None,
+        error: malformed.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::TaskError;
+
+    const DELAY: Duration = Duration::from_secs(7);
+    const COUNTS: Advice = Advice {
+        spends_retry: true,
+        delay: DELAY,
+    };
+    const FREE: Advice = Advice {
+        spends_retry: false,
+        delay: DELAY,
+    };
+
+    fn record(retried: u32, max_retry: u32) -> Record {
+        Record {
+            retried,
+            max_retry,
+            ..Record::of_kind("kind".into())
         }
-        UnknownKind::Archive => {
-            let error = format!("no handler for tasks of kind {:?}", tried.kind);
-            archived(shared, tried, ArchiveReason::UnknownKind, error)
+    }
+
+    fn retry(spends_retry: bool, lost: Option<u32>, error: &str) -> How {
+        How::Retry {
+            delay: DELAY,
+            spends_retry,
+            lost,
+            error: error.into(),
         }
+    }
+
+    fn archive(reason: ArchiveReason, lost: Option<u32>, error: &str) -> How {
+        How::Archive {
+            reason,
+            lost,
+            error: error.into(),
+        }
+    }
+
+    fn complete(result: Option<Vec<u8>>) -> How {
+        How::Complete {
+            has_end_effects: false,
+            result,
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_a_task_after_a_failure() {
+        use ArchiveReason::*;
+        let after = |retried, max_retry, error: TaskError, advice| {
+            after_attempt(&record(retried, max_retry), Outcome::failed(error), advice)
+        };
+        let plain = |retried, max_retry, advice| {
+            after_attempt(&record(retried, max_retry), Outcome::failed("oh"), advice)
+        };
+        let snoozed = How::Defer {
+            delay: DELAY,
+            started: true,
+        };
+        let exhausted = archive(RetriesExhausted, None, "oh");
+        for (how, expected) in [
+            (plain(0, 1, COUNTS), retry(true, None, "oh")),
+            (plain(1, 1, COUNTS), exhausted.clone()),
+            (plain(0, 0, COUNTS), exhausted.clone()),
+            (plain(1, 1, FREE), retry(false, None, "oh")),
+            (
+                after(0, 1, TaskError::retry_after("oh", DELAY), COUNTS),
+                retry(true, None, "oh"),
+            ),
+            (
+                after(1, 1, TaskError::retry_after("oh", DELAY), COUNTS),
+                exhausted,
+            ),
+            (
+                after(0, 1, TaskError::skip_retry("oh"), COUNTS),
+                archive(Skipped, None, "oh"),
+            ),
+            (after(1, 1, TaskError::revoke("oh"), COUNTS), complete(None)),
+            (after(1, 1, TaskError::snooze(DELAY), COUNTS), snoozed),
+        ] {
+            assert_eq!(how, expected);
+        }
+    }
+
+    #[test]
+    fn a_result_is_kept_only_where_the_record_asks_for_it_and_within_its_cap() {
+        let keeps = Record {
+            keeps_result: true,
+            ..record(0, 0)
+        };
+        let after = |record: &Record, result: Vec<u8>| {
+            after_attempt(record, Outcome::Completed(Some(result)), COUNTS)
+        };
+        assert_eq!(after(&keeps, vec![1]), complete(Some(vec![1])));
+        assert_eq!(after(&record(0, 0), vec![1]), complete(None));
+        let largest = vec![0; MAX_RESULT];
+        assert_eq!(after(&keeps, largest.clone()), complete(Some(largest)));
+        let how = after(&keeps, vec![0; MAX_RESULT + 1]);
+        let text = format!(
+            "the result has {} bytes and the cap is {MAX_RESULT}",
+            MAX_RESULT + 1
+        );
+        assert_eq!(how, archive(ArchiveReason::Skipped, None, &text));
+    }
+
+    #[test]
+    fn what_becomes_of_a_task_after_a_lost_lease() {
+        let after =
+            |retried, in_a_row, advice| after_lost_lease(&record(retried, 1), in_a_row, 3, advice);
+        let again = |spends, lost| retry(spends, Some(lost), LEASE_EXPIRED);
+        let dead = |lost| archive(ArchiveReason::LeaseExpired, Some(lost), LEASE_EXPIRED);
+        for (how, expected) in [
+            (after(0, 1, COUNTS), again(true, 1)),
+            (after(0, 2, COUNTS), again(true, 2)),
+            (after(0, 3, COUNTS), dead(3)),
+            (after(1, 1, COUNTS), dead(1)),
+            (after(1, 2, FREE), again(false, 2)),
+            (after(1, 3, FREE), dead(3)),
+            (after(0, u32::MAX, FREE), dead(u32::MAX)),
+        ] {
+            assert_eq!(how, expected);
+        }
+    }
+
+    #[test]
+    fn how_a_handler_ends_decides_whether_there_is_an_outcome() {
+        use CancelReason::*;
+        let returned = |error: TaskError, reason| Ended::Returned(Outcome::failed(error), reason);
+        let given_up = |reason, still_runs| Ended::GivenUp {
+            reason: Some(reason),
+            limit: Some(DELAY),
+            still_runs,
+        };
+        let said = |ended| match outcome(ended) {
+            None => "nothing".to_owned(),
+            Some(Err(How::Release { started: true })) => "released".to_owned(),
+            Some(Ok(Outcome::Failed(failure))) => failure.text(),
+            other => format!("{other:?}"),
+        };
+        let plain = |reason| Ended::Returned(Outcome::failed("oh"), reason);
+        for (ended, expected) in [
+            (plain(None), "oh"),
+            (plain(Some(Timeout)), "oh"),
+            (plain(Some(Shutdown)), "released"),
+            (returned(TaskError::skip_retry("no"), Some(Shutdown)), "no"),
+            (given_up(Timeout, false), "timed out after 7s"),
+            (
+                given_up(Deadline, true),
+                "cancelled: the task's deadline has come",
+            ),
+            (given_up(Requested, true), "cancelled: it was asked for"),
+            (given_up(LeaseLost, false), "nothing"),
+            (given_up(Shutdown, false), "released"),
+            (given_up(Shutdown, true), "nothing"),
+        ] {
+            assert_eq!(said(ended), expected);
+        }
+    }
+
+    #[test]
+    fn a_kind_without_a_handler_is_put_off_or_archived() {
+        let after = |policy| unknown_kind(&record(0, 0), policy, DELAY);
+        let deferred = How::Defer {
+            delay: DELAY,
+            started: false,
+        };
+        assert_eq!(after(UnknownKind::Defer), deferred);
+        let text = "no handler for tasks of kind \"kind\"";
+        let archived = archive(ArchiveReason::UnknownKind, None, text);
+        assert_eq!(after(UnknownKind::Archive), archived);
     }
 }

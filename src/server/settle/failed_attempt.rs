@@ -1,6 +1,6 @@
 use crate::defaults;
 
-/// A failed try, as a retry-delay function sees it.
+/// A failed attempt, as a retry-delay function sees it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
@@ -10,11 +10,11 @@ pub struct FailedAttempt<'a> {
     pub kind: &'a str,
     /// Its queue.
     pub queue: &'a str,
-    /// How many tries failed before this one: 0 at the first failure.
+    /// How many attempts failed before this one: 0 at the first failure.
     pub retried: u32,
     /// How many failures it may have before it is archived.
     pub max_retry: u32,
-    /// What the try failed with, its causes joined with `: `.
+    /// What the attempt failed with, its causes joined with `: `.
     pub error: &'a str,
 }
 

@@ -1,8 +1,11 @@
-//! How runs end: decides what becomes of a task, and tells Redis until Redis has answered.
+//! How attempts end: decides what becomes of a task, tells Redis until Redis has answered, and then tells
+//! the world. Only `decide` decides, and it is pure; only `report` counts, logs and tells.
 
+pub(crate) mod advice;
+pub(crate) mod channels;
 pub(crate) mod decide;
 pub(crate) mod failed_attempt;
-pub(crate) mod outbox;
+pub(crate) mod lease_expired;
+pub(crate) mod report;
 pub(crate) mod retry_delay;
-pub(crate) mod settlement;
 pub(crate) mod settler;

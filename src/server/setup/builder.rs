@@ -102,6 +102,7 @@ impl Default for ServerBuilder {
                 cancel_grace: defaults::CANCEL_GRACE,
                 max_lost: defaults::MAX_LOST,
                 lost_leases: LostLeases::default(),
+                lost_lease_delay: Duration::ZERO,
                 unknown_kind: UnknownKind::default(),
                 archive_tasks: defaults::ARCHIVE_TASKS,
                 archive_age: defaults::ARCHIVE_AGE,
@@ -177,9 +178,16 @@ impl ServerBuilder {
         self
     }
 
-    /// What a lost lease costs its task. Default: it counts as a failed try.
+    /// What a lost lease costs its task. Default: it counts as a failed attempt.
     pub fn lost_leases(mut self, policy: LostLeases) -> Self {
         self.config.lost_leases = policy;
+        self
+    }
+
+    /// How long a task waits after it has lost its lease once; after the next ones in a row it waits as
+    /// after a failure. Its server and not the task is the likely cause. Default: zero, not at all.
+    pub fn lost_lease_delay(mut self, delay: Duration) -> Self {
+        self.config.lost_lease_delay = delay;
         self
     }
 
@@ -313,8 +321,6 @@ impl ServerBuilder {
                 events: sender,
                 vitals: Default::default(),
                 log_limit: Default::default(),
-                retry_log_limit: Default::default(),
-                archive_log_limit: Default::default(),
             }),
             connections: Arc::new(connections),
         })
@@ -366,6 +372,7 @@ impl ServerBuilder {
         let maybe_zero = [
             ("lease", config.lease),
             ("clock_skew", config.clock_skew),
+            ("lost_lease_delay", config.lost_lease_delay),
             ("archive_limits", config.archive_age),
             ("shutdown_grace", config.shutdown_grace),
             ("cancel_grace", config.cancel_grace),

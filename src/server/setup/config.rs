@@ -2,7 +2,8 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::server::{Event, FailedAttempt};
+use crate::server::observe::event::Event;
+use crate::server::settle::failed_attempt::FailedAttempt;
 
 pub(crate) type RetryDelayFn = Arc<dyn Fn(&FailedAttempt<'_>) -> Duration + Send + Sync>;
 pub(crate) type IsFailureFn =
@@ -25,7 +26,8 @@ pub enum UnknownKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LostLeases {
-    /// It counts as a failed try, because a task may be what kills its servers.
+    /// It counts as a failed attempt, because a task may be what kills its servers; unless the function
+    /// given to [`is_failure`](crate::server::ServerBuilder::is_failure) says no to [`LeaseExpired`](crate::LeaseExpired).
     #[default]
     CountAsFailure,
     /// It spends no retry. The limit of lost leases in a row still holds.
@@ -45,6 +47,7 @@ pub(crate) struct Config {
     pub(crate) cancel_grace: Duration,
     pub(crate) max_lost: u32,
     pub(crate) lost_leases: LostLeases,
+    pub(crate) lost_lease_delay: Duration,
     pub(crate) unknown_kind: UnknownKind,
     pub(crate) archive_tasks: usize,
     pub(crate) archive_age: Duration,

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::broker::{BrokerError, Queue, expire, promote};
 use crate::server::backoff::Backoff;
+use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -75,11 +76,7 @@ impl Forwarder {
         loop {
             let expired = expire(&self.connections.pool, queue).await?;
             self.shared.malformed(&queue.name, &expired.malformed);
-            self.shared.counters.archived.add(expired.archived.len());
-            if !expired.archived.is_empty() {
-                tracing::info!(queue = &*queue.name, tasks = ?expired.archived, "archived tasks past their deadline");
-                self.shared.hooks_owed.notify();
-            }
+            report::expired(&self.shared, queue, &expired.archived);
             if !expired.more {
                 return Ok(());
             }

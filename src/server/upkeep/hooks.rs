@@ -11,6 +11,7 @@ use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hook
 use crate::defaults::{HOOK_TIMEOUT, HOOKS_AT_ONCE};
 use crate::router::{DeadLetter, FailureCause, Outcome};
 use crate::server::backoff::Backoff;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -145,16 +146,15 @@ impl Hooks {
             }
             Err(_) => format!("it took longer than {HOOK_TIMEOUT:?}"),
         };
-        if let Some(suppressed) = self.shared.log_limit.pass() {
-            tracing::warn!(
-                task.id = id,
-                task.kind = kind,
-                queue = &*queue.name,
-                error = problem,
-                suppressed,
-                "a dead-letter hook failed and will be tried again"
-            );
-        }
+        log_limited!(
+            self.shared,
+            &*queue.name,
+            warn,
+            "a dead-letter hook failed and will be tried again",
+            task.id = id,
+            task.kind = kind,
+            error = problem,
+        );
         HookEnd::Again(HOLD)
     }
 

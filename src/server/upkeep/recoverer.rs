@@ -2,31 +2,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::broker::{
-    Archival, ArchiveReason, BrokerError, By, LostLease, Queue, Retrial, Settled, TickRequest,
-    archive, retry, tick,
+    BrokerError, By, LostLease, Queue, Settled, Settlement, TickRequest, batches, settle, tick,
 };
 use crate::defaults::RECONNECT_CAP;
 use crate::server::backoff::Backoff;
+use crate::server::observe::task_name::TaskName;
 use crate::server::queue_errors::QueueErrors;
-use crate::server::settle::decide::{self, Tried};
-use crate::server::setup::config::LostLeases;
+use crate::server::settle::{advice, decide, report};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
-
-/// What a lost lease leaves as the task's error.
-const LEASE_EXPIRED: &str = "lease expired: its server died or lost its connection";
 
 /// Takes back the tasks of servers that died: every server runs one, and they may race.
 pub(crate) struct Recoverer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) connections: Arc<Connections>,
-}
-
-/// What to do with one batch of lost leases.
-#[derive(Default)]
-struct Plan {
-    retry: Vec<Retrial>,
-    archive: Vec<Archival>,
 }
 
 impl Recoverer {
@@ -63,7 +52,7 @@ impl Recoverer {
         Ok(())
     }
 
-    /// One step; answers whether there may be more to do.
+    /// One step. Returns whether there may be more to do.
     async fn recover(&self, queue: &Queue) -> Result<bool, BrokerError> {
         let config = &self.shared.config;
         let request = TickRequest {
@@ -81,35 +70,7 @@ impl Recoverer {
         if found.hook_owed {
             self.shared.hooks_owed.notify();
         }
-        let plan = self.plan(queue, &found.lost);
-        let by = By::Recoverer {
-            skew: config.clock_skew,
-        };
-        let retried = retry(&self.connections.recover, queue, by, &plan.retry).await?;
-        for (retrial, answer) in plan.retry.iter().zip(&retried) {
-            if *answer == Settled::Done && !retrial.delay.is_zero() {
-                self.shared.due.hint(queue, retrial.delay);
-            }
-        }
-        let archived = archive(&self.connections.recover, queue, by, &plan.archive).await?;
-        for (archival, answer) in plan.archive.iter().zip(&archived) {
-            if *answer == Settled::Done {
-                let lease = found
-                    .lost
-                    .iter()
-                    .find(|lease| lease.task.id == archival.task.id);
-                if let Some(lease) = lease {
-                    decide::report_archived(
-                        &self.shared,
-                        &tried(queue, lease),
-                        archival.reason,
-                        &archival.error,
-                    );
-                }
-            }
-        }
-        let answers = retried.iter().chain(&archived);
-        let recovered = answers.filter(|&&answer| answer == Settled::Done).count();
+        let recovered = self.settle(queue, &found.lost).await?;
         if recovered > 0 {
             tracing::warn!(
                 queue = &*queue.name,
@@ -124,53 +85,43 @@ impl Recoverer {
         Ok(recovered > 0 || !found.malformed.is_empty())
     }
 
-    /// A lost lease is a failed try, unless the server says otherwise. The first in a row is repeated at once, because the server and
-    /// not the task is the likely cause; then after the retry delay; too many in a row are given up.
-    fn plan(&self, queue: &Queue, lost: &[LostLease]) -> Plan {
-        let mut plan = Plan::default();
-        let spends_retry = self.shared.config.lost_leases == LostLeases::CountAsFailure;
-        for lease in lost {
-            let in_a_row = lease.lost_before.saturating_add(1);
-            let reason = if in_a_row >= self.shared.config.max_lost {
-                Some(ArchiveReason::LeaseExpired)
-            } else if spends_retry && lease.retried >= lease.max_retry {
-                Some(ArchiveReason::RetriesExhausted)
-            } else {
-                None
-            };
-            let error = LEASE_EXPIRED.to_owned();
-            match reason {
-                Some(reason) => plan.archive.push(Archival {
-                    task: lease.task.clone(),
-                    reason,
-                    lost: Some(in_a_row),
-                    error,
-                }),
-                None => plan.retry.push(Retrial {
-                    task: lease.task.clone(),
-                    delay: match lease.lost_before {
-                        0 => Duration::ZERO,
-                        _ => decide::retry_delay(&self.shared, &tried(queue, lease), &error),
-                    },
-                    spends_retry,
-                    lost: Some(in_a_row),
-                    error,
-                }),
+    /// Ends the leases that are lost. Returns how many this recoverer ended: another may be faster.
+    async fn settle(&self, queue: &Queue, lost: &[LostLease]) -> Result<usize, BrokerError> {
+        let shared = &self.shared;
+        let by = By::Recoverer {
+            skew: shared.config.clock_skew,
+        };
+        let settlements = lost.iter().map(|lost| (lost, self.settlement(queue, lost)));
+        let mut recovered = 0;
+        for batch in batches(settlements, |(_, settlement)| &settlement.how) {
+            let settlements: Vec<_> = batch.iter().map(|(_, settlement)| settlement).collect();
+            let answers = settle(&self.connections.recover, queue, by, &settlements).await?;
+            for ((lost, settlement), answer) in batch.iter().zip(answers) {
+                if let Settled::Done(became) = answer {
+                    recovered += 1;
+                    report::settled(shared, name(queue, lost), &settlement.how, became);
+                }
             }
         }
-        plan
+        Ok(recovered)
+    }
+
+    fn settlement(&self, queue: &Queue, lost: &LostLease) -> Settlement {
+        let in_a_row = lost.lost_before.saturating_add(1);
+        let advice = advice::on_lost_lease(&self.shared, queue, lost);
+        let max_in_a_row = self.shared.config.max_lost;
+        Settlement {
+            task: lost.task.clone(),
+            how: decide::after_lost_lease(&lost.record, in_a_row, max_in_a_row, advice),
+        }
     }
 }
 
-fn tried<'a>(queue: &'a Queue, lease: &'a LostLease) -> Tried<'a> {
-    Tried {
-        leased: &lease.task,
-        kind: &lease.kind,
-        queue: &queue.name,
-        retried: lease.retried,
-        max_retry: lease.max_retry,
-        policy: lease.policy.as_ref(),
-        keeps_result: false,
-        has_end_effects: false,
+fn name<'a>(queue: &'a Queue, lost: &'a LostLease) -> TaskName<'a> {
+    TaskName {
+        id: &lost.task.id,
+        kind: &lost.record.kind,
+        queue,
+        attempt: Some(u64::from(lost.record.retried) + 1),
     }
 }

@@ -40,7 +40,7 @@ async fn one_that_has_no_tries_left_is_archived() {
         .zrem(stage.key("scheduled"), "stray")
         .await
         .unwrap();
-    assert_eq!(stage.wait_for_reason("stray").await, "retries_exhausted");
+    assert_eq!(stage.wait_for_reason("stray").await, "lease_expired");
     assert!(calls.is_empty());
     server.stop().await;
     stage.audit().await;

@@ -71,7 +71,7 @@ async fn by_default_it_counts_as_a_failed_try() {
     );
     stage.lose("it").await;
     call.cancelled().await;
-    assert_eq!(stage.wait_for_reason("it").await, "retries_exhausted");
+    assert_eq!(stage.wait_for_reason("it").await, "lease_expired");
     server.stop().await;
     stage.audit().await;
 }

@@ -11,6 +11,7 @@ impl Model {
             more: false,
             next_due: self.next_due_in(),
             malformed: Vec::new(),
+            expired: Vec::new(),
             tasks: Vec::new(),
         };
         if self.meta.paused {
@@ -39,6 +40,7 @@ impl Model {
             } else if task.wait_deadline().is_some_and(|time| time <= claimed.now) {
                 self.bury(id, "deadline_passed", true);
                 self.count("expired", 1);
+                claimed.expired.push(self.expired(id));
             } else {
                 // All go back to the place of the first one that the call looked at.
                 let lease = Lease {

@@ -1,6 +1,7 @@
 //! How tasks end, and what they hold while they live.
 
 use super::{Health, Lock, Model, Stands};
+use crate::broker::ExpiredTask;
 use crate::op::{Id, Mode};
 
 impl Model {
@@ -42,6 +43,14 @@ impl Model {
             && !self.locks.contains_key(key)
         {
             self.take_lock(id, due);
+        }
+    }
+
+    /// A task that was archived for its deadline, as replies name it.
+    pub(super) fn expired(&self, id: Id) -> ExpiredTask {
+        ExpiredTask {
+            id: id.to_owned(),
+            kind: self.tasks[id].kind.to_owned(),
         }
     }
 

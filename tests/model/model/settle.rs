@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Health, Lease, Model, Stands};
 use crate::answer::Answer;
-use crate::broker::{ArchiveReason, Settled};
+use crate::broker::{ArchiveReason, Became, Extended, Settled};
+
+const DONE: Settled = Settled::Done(Became::AsAsked);
 use crate::op::{Archive, Defer, Held, Id, Release, Retry, Settler};
 use crate::shapes::ERROR;
 
@@ -29,38 +31,41 @@ impl Model {
         let mut stale = 0;
         let answer = |held: &Held| {
             let (holder, _) = self.name(*held);
-            let answer = self.ask(held.id, &holder);
-            match answer {
-                Settled::Stale => stale += 1,
-                Settled::Done => {
+            match self.ask(held.id, &holder) {
+                Settled::Gone => Extended::Lost,
+                Settled::Stale => {
+                    stale += 1;
+                    Extended::Lost
+                }
+                Settled::Done(_) => {
                     let task = self.tasks.get_mut(held.id).expect("it has a lease");
                     if let Stands::Active { expiry, .. } = &mut task.stands {
                         *expiry = expires;
                     }
                     let readable = matches!(task.health, Health::Sound | Health::NoKind);
-                    if readable && task.cancel.is_some() {
-                        return Settled::Cancelled;
+                    match readable && task.cancel.is_some() {
+                        true => Extended::Cancelled,
+                        false => Extended::Done,
                     }
                 }
-                _ => {}
             }
-            answer
         };
         let answers = tasks.iter().map(answer).collect();
         self.count("stale", stale);
-        Answer::Settled(answers)
+        Answer::Extended(answers)
     }
 
     pub(super) fn progress(&mut self, held: Held, note: &'static str) -> Answer {
         let (holder, _) = self.name(held);
-        let mut answer = self.ask(held.id, &holder);
-        match (answer, self.tasks.get_mut(held.id)) {
-            (Settled::Done, Some(task)) if task.is_sound() => task.progress = Some(note),
-            (Settled::Done, _) => answer = Settled::Gone,
+        match (self.ask(held.id, &holder), self.tasks.get_mut(held.id)) {
+            (Settled::Done(_), Some(task)) if task.is_sound() => {
+                task.progress = Some(note);
+                return Answer::Noted(true);
+            }
             (Settled::Stale, _) => self.count("stale", 1),
             _ => {}
         }
-        Answer::Settled(vec![answer])
+        Answer::Noted(false)
     }
 
     pub(super) fn complete(&mut self, tasks: &[(Held, Option<&'static str>)]) -> Answer {
@@ -73,7 +78,7 @@ impl Model {
                 answer => answer,
             };
             stale += usize::from(answer == Settled::Stale);
-            if answer == Settled::Done {
+            if answer == DONE {
                 done.insert(held.id);
                 self.finish(held.id, result, reads);
             }
@@ -117,9 +122,9 @@ impl Model {
 
     pub(super) fn retry(&mut self, by: Settler, tasks: &[Retry]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|retry| retry.task).collect();
-        let (answers, ended) = self.end_leases(by, &held);
+        let (mut answers, ended) = self.end_leases(by, &held);
         for (i, ended) in self
-            .without_cancelled(ended, |_| Some(Try::Failed))
+            .without_cancelled(&mut answers, ended, |_| Some(Try::Failed))
             .into_iter()
             .enumerate()
         {
@@ -142,7 +147,9 @@ impl Model {
             let task = self.tasks.get_mut(ended.id).expect("it ended");
             task.retried += u32::from(spends);
             if task.wait_deadline().is_some_and(|deadline| due >= deadline) {
-                self.bury(ended.id, "deadline_passed", true);
+                let reason = ArchiveReason::DeadlinePassed;
+                answers[ended.at] = Settled::Done(Became::Archived(reason));
+                self.bury(ended.id, reason.as_str(), true);
                 self.count("expired", 1);
                 continue;
             }
@@ -161,7 +168,7 @@ impl Model {
 
     pub(super) fn archive(&mut self, by: Settler, tasks: &[Archive]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|archive| archive.task).collect();
-        let (answers, ended) = self.end_leases(by, &held);
+        let (mut answers, ended) = self.end_leases(by, &held);
         // A cancel goes before what no handler has said.
         let unsaid = |ended: &Ended| {
             matches!(
@@ -170,7 +177,7 @@ impl Model {
             )
         };
         let (unsaid, mut said): (Vec<_>, Vec<_>) = ended.into_iter().partition(unsaid);
-        said.extend(self.without_cancelled(unsaid, |_| Some(Try::Failed)));
+        said.extend(self.without_cancelled(&mut answers, unsaid, |_| Some(Try::Failed)));
         for ended in said {
             let Archive { reason, lost, .. } = tasks[ended.at];
             self.write_try(ended.id, &ended.lease, lost);
@@ -185,9 +192,9 @@ impl Model {
 
     pub(super) fn defer(&mut self, tasks: &[Defer]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|defer| defer.task).collect();
-        let (answers, ended) = self.end_leases(Settler::Holder, &held);
+        let (mut answers, ended) = self.end_leases(Settler::Holder, &held);
         let called = |at: usize| tasks[at].started.then_some(Try::Called);
-        for ended in self.without_cancelled(ended, called) {
+        for ended in self.without_cancelled(&mut answers, ended, called) {
             let Defer { delay, started, .. } = tasks[ended.at];
             if started {
                 self.write_try(ended.id, &ended.lease, None);
@@ -204,9 +211,9 @@ impl Model {
 
     pub(super) fn release(&mut self, tasks: &[Release]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|release| release.task).collect();
-        let (answers, ended) = self.end_leases(Settler::Holder, &held);
+        let (mut answers, ended) = self.end_leases(Settler::Holder, &held);
         let called = |at: usize| tasks[at].started.then_some(Try::Called);
-        for ended in self.without_cancelled(ended, called) {
+        for ended in self.without_cancelled(&mut answers, ended, called) {
             let lease = ended.lease.clone().expect("a holder has a lease");
             if tasks[ended.at].started {
                 let lost = self.tasks[ended.id].lost;
@@ -226,7 +233,7 @@ impl Model {
     fn ask(&self, id: Id, holder: &str) -> Settled {
         match self.tasks.get(id).and_then(|task| task.lease()) {
             None => Settled::Gone,
-            Some(lease) if lease.holder() == holder => Settled::Done,
+            Some(lease) if lease.holder() == holder => DONE,
             Some(_) => Settled::Stale,
         }
     }
@@ -250,7 +257,7 @@ impl Model {
             .grace_until
             .is_some_and(|until| self.now_ms() < until);
         if is_meant && !in_grace && expiry + skew <= self.now_ms() {
-            Settled::Done
+            DONE
         } else {
             Settled::Stale
         }
@@ -268,7 +275,7 @@ impl Model {
                 Some(skew) => self.ask_to_recover(id, &holder, skew),
                 None => self.ask(id, &holder),
             };
-            if answer == Settled::Done {
+            if answer == DONE {
                 seen.insert(id);
                 let lease = self.tasks[id].lease().cloned();
                 if self.set_aside_if_broken(id, &mut Vec::new()) {
@@ -288,15 +295,17 @@ impl Model {
     /// the task at that place in the operation what its handler did, if it was called.
     fn without_cancelled(
         &mut self,
+        answers: &mut [Settled],
         ended: Vec<Ended>,
         try_of: impl Fn(usize) -> Option<Try>,
     ) -> Vec<Ended> {
         let mut rest = Vec::new();
         for ended in ended {
             let (reason, owes_hook) = match self.tasks[ended.id].cancel {
-                Some("archive") => ("cancelled", true),
-                Some("operator") => ("operator", false),
+                Some("archive") => (ArchiveReason::Cancelled, true),
+                Some("operator") => (ArchiveReason::Operator, false),
                 Some("delete") => {
+                    answers[ended.at] = Settled::Done(Became::Deleted);
                     self.erase(ended.id);
                     continue;
                 }
@@ -312,7 +321,8 @@ impl Model {
             if tried == Some(Try::Failed) {
                 self.write_failure(ended.id);
             }
-            self.bury(ended.id, reason, owes_hook);
+            answers[ended.at] = Settled::Done(Became::Archived(reason));
+            self.bury(ended.id, reason.as_str(), owes_hook);
         }
         rest
     }

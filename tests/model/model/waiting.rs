@@ -52,7 +52,7 @@ impl Model {
             } else if !self.set_aside_if_broken(id, &mut malformed) {
                 self.bury(id, "deadline_passed", true);
                 self.count("expired", 1);
-                archived.push(id.to_owned());
+                archived.push(self.expired(id));
             }
         }
         Answer::Expired {

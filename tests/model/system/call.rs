@@ -35,66 +35,74 @@ impl System {
             let holder = named.next().expect("the model names each holder");
             self.leased(held.id, holder)
         };
-        let settled = match op {
+        let settlement = |task: LeasedId, how: How| Settlement { task, how };
+        let (by, settlements) = match op {
             Op::Extend { lease, tasks } => {
                 let tasks: Vec<_> = tasks.iter().map(leased).collect();
-                extend(link, queue, ms(*lease), &tasks).await?
+                let extended = extend(link, queue, ms(*lease), &tasks).await?;
+                return Ok(Answer::Extended(extended));
             }
             Op::Progress { task, note } => {
-                vec![progress(link, queue, &leased(task), note).await?]
+                let noted = progress(link, queue, &leased(task), note).await?;
+                return Ok(Answer::Noted(noted));
             }
             Op::Complete(tasks) => {
                 let completion = |(held, result): &(op::Held, Option<&str>)| {
                     let task = leased(held);
-                    Completion {
+                    let how = How::Complete {
                         has_end_effects: self.end_effects.contains(&key(&task)),
-                        task,
                         result: result.map(|result| result.as_bytes().to_vec()),
-                    }
+                    };
+                    settlement(task, how)
                 };
-                let tasks: Vec<_> = tasks.iter().map(completion).collect();
-                complete(link, queue, &tasks).await?
+                (By::Holder, tasks.iter().map(completion).collect())
             }
             Op::Retry { by, tasks } => {
-                let retrial = |retry: &op::Retry| Retrial {
-                    task: leased(&retry.task),
-                    delay: ms(retry.delay),
-                    spends_retry: retry.spends,
-                    lost: retry.lost,
-                    error: ERROR.to_owned(),
+                let retry = |retry: &op::Retry| {
+                    let how = How::Retry {
+                        delay: ms(retry.delay),
+                        spends_retry: retry.spends,
+                        lost: retry.lost,
+                        error: ERROR.to_owned(),
+                    };
+                    settlement(leased(&retry.task), how)
                 };
-                let tasks: Vec<_> = tasks.iter().map(retrial).collect();
-                retry(link, queue, settler(*by), &tasks).await?
+                (settler(*by), tasks.iter().map(retry).collect())
             }
             Op::Archive { by, tasks } => {
-                let archival = |archive: &op::Archive| Archival {
-                    task: leased(&archive.task),
-                    reason: archive.reason,
-                    lost: archive.lost,
-                    error: ERROR.to_owned(),
+                let archive = |archive: &op::Archive| {
+                    let how = How::Archive {
+                        reason: archive.reason,
+                        lost: archive.lost,
+                        error: ERROR.to_owned(),
+                    };
+                    settlement(leased(&archive.task), how)
                 };
-                let tasks: Vec<_> = tasks.iter().map(archival).collect();
-                archive(link, queue, settler(*by), &tasks).await?
+                (settler(*by), tasks.iter().map(archive).collect())
             }
             Op::Defer(tasks) => {
-                let deferral = |defer: &op::Defer| Deferral {
-                    task: leased(&defer.task),
-                    delay: ms(defer.delay),
-                    started: defer.started,
+                let defer = |defer: &op::Defer| {
+                    let how = How::Defer {
+                        delay: ms(defer.delay),
+                        started: defer.started,
+                    };
+                    settlement(leased(&defer.task), how)
                 };
-                let tasks: Vec<_> = tasks.iter().map(deferral).collect();
-                defer(link, queue, &tasks).await?
+                (By::Holder, tasks.iter().map(defer).collect())
             }
             Op::Release(tasks) => {
-                let releasal = |release: &op::Release| Releasal {
-                    task: leased(&release.task),
-                    started: release.started,
+                let release = |release: &op::Release| {
+                    let how = How::Release {
+                        started: release.started,
+                    };
+                    settlement(leased(&release.task), how)
                 };
-                let tasks: Vec<_> = tasks.iter().map(releasal).collect();
-                release(link, queue, &tasks).await?
+                (By::Holder, tasks.iter().map(release).collect::<Vec<_>>())
             }
             op => return self.done_without_lease(op, model).await,
         };
+        let settlements: Vec<_> = settlements.iter().collect();
+        let settled = settle(link, queue, by, &settlements).await?;
         Ok(Answer::Settled(settled))
     }
 }

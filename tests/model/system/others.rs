@@ -173,6 +173,7 @@ fn claimed(claim: Claim) -> Answer {
         more: claim.more,
         next_due: claim.next_due.map(|due| due.as_millis() as u64),
         malformed: claim.malformed,
+        expired: claim.expired,
         tasks: tasks.collect(),
     })
 }
@@ -182,11 +183,11 @@ fn lost(lost: LostLease) -> Lost {
     Lost {
         id,
         holder,
-        kind: lost.kind,
-        retried: lost.retried,
-        max_retry: lost.max_retry,
+        kind: lost.record.kind,
+        retried: lost.record.retried,
+        max_retry: lost.record.max_retry,
         lost_before: lost.lost_before,
-        has_policy: lost.policy.is_some(),
+        has_policy: lost.record.policy.is_some(),
     }
 }
 

@@ -1,0 +1,115 @@
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tracing::Instrument;
+
+use crate::broker::How;
+use crate::router::{Cancellation, Delivery, Outcome, Slot, TaskContext};
+use crate::server::Event;
+use crate::server::run::attempt::{Attempt, Limit};
+use crate::server::run::handler_slot::HandlerSlot;
+use crate::server::settle::advice;
+use crate::server::settle::decide::{self, Ended};
+use crate::server::shared::Shared;
+
+/// Runs the handler of an attempt, and says what is to become of its task. `None`: there is nothing to
+/// settle. Whoever else holds the slot afterwards is a blocking handler that was given up.
+pub(crate) async fn run(
+    shared: &Arc<Shared>,
+    slot: &Arc<HandlerSlot>,
+    payload: Vec<u8>,
+    headers: Vec<(String, String)>,
+) -> Option<How> {
+    let attempt = &slot.attempt;
+    if !shared.routes.knows(&attempt.record.kind) {
+        return Some(advice::unknown_kind(shared, attempt));
+    }
+    let handler_slot: Weak<dyn Slot> = Arc::<HandlerSlot>::downgrade(slot);
+    let context = TaskContext::new(Delivery {
+        id: attempt.leased.id.to_string(),
+        kind: attempt.record.kind.clone(),
+        queue: attempt.queue.name.clone(),
+        retried: attempt.record.retried,
+        max_retry: attempt.record.max_retry,
+        lease: attempt.lease,
+        server_id: shared.id.clone(),
+        deadline: attempt.limit.map(|limit| limit.at),
+        cancellation: attempt.cancellation.clone(),
+        headers,
+        slot: Some(handler_slot.clone()),
+    });
+    let span = tracing::info_span!(
+        "task",
+        task.id = &*attempt.leased.id,
+        task.kind = attempt.record.kind,
+        queue = &*attempt.queue.name,
+        attempt = u64::from(attempt.record.retried) + 1,
+        lease = attempt.lease,
+        server.id = &*shared.id,
+    );
+    let handler = shared.routes.dispatch(context, payload).instrument(span);
+    let grace = shared.config.cancel_grace;
+    let mut ended = supervise(handler, &attempt.cancellation, attempt.limit, grace).await;
+    if let Ended::GivenUp { still_runs, .. } = &mut ended {
+        *still_runs = handler_slot.strong_count() > 1;
+        if *still_runs {
+            leaked(shared, attempt, handler_slot);
+        }
+    }
+    let outcome = match decide::outcome(ended)? {
+        Ok(outcome) => outcome,
+        Err(how) => return Some(how),
+    };
+    let advice = advice::on_outcome(shared, attempt, &outcome);
+    Some(decide::after_attempt(&attempt.record, outcome, advice))
+}
+
+/// Runs a handler until it returns, or until the grace after its time limit or cancellation is over.
+async fn supervise(
+    handler: impl Future<Output = Outcome>,
+    cancellation: &Cancellation,
+    limit: Option<Limit>,
+    grace: Duration,
+) -> Ended {
+    tokio::pin!(handler);
+    let out_of_time = async {
+        match limit {
+            Some(limit) => {
+                tokio::time::sleep_until(limit.at.into()).await;
+                limit.reason
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        // The handler first: most end at their first poll, and then neither timer nor token is set up.
+        biased;
+        // A handler that heeds its cancellation may return before the token is looked at here.
+        outcome = &mut handler => return Ended::Returned(outcome, cancellation.reason()),
+        () = cancellation.cancelled() => {}
+        reason = out_of_time => cancellation.cancel(reason),
+    }
+    let reason = cancellation.reason();
+    match tokio::time::timeout(grace, handler).await {
+        Ok(outcome) => Ended::Returned(outcome, reason),
+        Err(_) => Ended::GivenUp {
+            reason,
+            limit: limit.map(|limit| limit.after),
+            still_runs: false,
+        },
+    }
+}
+
+/// Says that a blocking handler was given up, and keeps it in sight until it returns.
+fn leaked(shared: &Shared, attempt: &Arc<Attempt>, slot: Weak<dyn Slot>) {
+    tracing::error!(
+        task.id = &*attempt.leased.id,
+        task.kind = attempt.record.kind,
+        "a handler ignores its cancellation; it keeps its slot until it returns"
+    );
+    shared.observe(|| Event::HandlerLeaked {
+        id: attempt.leased.id.to_string(),
+        kind: attempt.record.kind.clone(),
+    });
+    shared.leaks.add(attempt.clone(), slot);
+}
