@@ -5,7 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 use windlass::{RawTask, Router, Server, TaskContext};
 
-use crate::support::{RedisServer, Stage, ms, task, within};
+use crate::support::{Lag, RedisServer, Stage, ms, task, within};
+
+/// 50 ms, and as much as this machine itself was late: for Redis, for the server's part that sleeps,
+/// for the one that claims, and for the handler.
+fn assert_hardly_late(late: Duration, lag: Lag) {
+    let lag = lag.end();
+    assert!(
+        late < ms(50) + 4 * lag,
+        "{late:?}, on a machine that was late by {lag:?}"
+    );
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_delays_are_kept() {
@@ -36,6 +46,7 @@ async fn a_thousand_delays_are_kept() {
         assert!((before..after + ms(1)).contains(&enqueued[enqueued.len() - 1]));
     }
 
+    let lag = Lag::start();
     let mut late = Vec::new();
     for _ in 0..1000 {
         let run = within("a task runs", Duration::from_secs(60), said.recv());
@@ -48,8 +59,7 @@ async fn a_thousand_delays_are_kept() {
     late.sort_unstable();
     let (half, p99, most) = (late[500], late[990], late[999]);
     println!("1,000 delays of 0.1 to 5 s: late {half:?} at p50, {p99:?} at p99, {most:?} at most");
-    // 50 ms are wanted, on a machine that has nothing else to do.
-    assert!(p99 < Duration::from_secs(2), "{p99:?}");
+    assert_hardly_late(p99, lag);
 }
 
 #[tokio::test]
@@ -65,13 +75,14 @@ async fn a_single_delay_on_an_idle_queue_is_kept() {
     let server = stage
         .serve_with(settings, Router::new().raw("kind", handler))
         .await;
-    let mut best = Duration::MAX;
+    let mut worst = Duration::ZERO;
     // The far one is heard of first: the near ones must not wait for it.
     client
         .enqueue(task("far"))
         .delay(Duration::from_secs(600))
         .await
         .unwrap();
+    let lag = Lag::start();
     for delay in [1500, 700, 20, 5, 1] {
         let before = SystemTime::now();
         client.enqueue(task("near")).delay(ms(delay)).await.unwrap();
@@ -81,9 +92,9 @@ async fn a_single_delay_on_an_idle_queue_is_kept() {
         let late = ran
             .duration_since(before + ms(delay))
             .expect("it is not early");
-        best = best.min(late);
+        worst = worst.max(late);
     }
-    println!("a single delay: {best:?} late at best");
-    assert!(best < Duration::from_millis(300), "{best:?}");
+    println!("single delays: {worst:?} late at most");
+    assert_hardly_late(worst, lag);
     server.stop().await;
 }

@@ -22,6 +22,7 @@
 //! - [`redis_side`]: what Redis says of what it was asked to do.
 //! - [`wait`]: wait on a condition, with a limit, instead of sleeping.
 //! - [`proxy`]: a network between a client and Redis that fails on demand.
+//! - [`lag`]: how late this machine itself is.
 //! - [`child`]: a test's other half in a process of its own, to be killed.
 //!
 //! Whatever ends the test process, SIGKILL included, no server, no child and no
@@ -31,6 +32,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod child;
+mod lag;
 pub mod prefix;
 mod process;
 pub mod proxy;
@@ -43,6 +45,7 @@ pub mod signal;
 pub mod stage;
 pub mod wait;
 
+pub use self::lag::Lag;
 pub use self::prefix::unique_prefix;
 pub use self::proxy::{Mode, Proxy};
 pub use self::puppet::{Call, Calls, puppet, puppet_for};

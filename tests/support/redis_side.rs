@@ -1,14 +1,13 @@
 //! What Redis says of what it was asked to do.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::HashSet;
 
 use redis::aio::MultiplexedConnection;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinHandle;
 
-use super::{RedisServer, Stage};
+use super::{LIMIT, RedisServer, Stage, within};
 
 /// How many calls of a command Redis has had, those of scripts included.
 pub async fn calls_of(redis: &mut MultiplexedConnection, command: &str) -> u64 {
@@ -21,53 +20,6 @@ pub async fn calls_of(redis: &mut MultiplexedConnection, command: &str) -> u64 {
     calls.unwrap_or(0)
 }
 
-/// What a Redis of the test's own does from now on, and what of it took 10 ms or more.
-pub struct Watch(MultiplexedConnection);
-
-impl Watch {
-    pub async fn start(stage: &Stage) -> Self {
-        let mut redis = stage.redis();
-        for command in [
-            "CONFIG SET slowlog-log-slower-than 10000",
-            "CONFIG SET slowlog-max-len 10000",
-            "SLOWLOG RESET",
-            "CONFIG RESETSTAT",
-        ] {
-            let (name, arguments) = command.split_once(' ').expect("it has arguments");
-            let mut command = redis::cmd(name);
-            for argument in arguments.split(' ') {
-                command.arg(argument);
-            }
-            let done: redis::RedisResult<()> = command.query_async(&mut redis).await;
-            done.expect("the test's own Redis takes it");
-        }
-        Self(redis)
-    }
-
-    /// How many scripts were called.
-    pub async fn script_calls(&mut self) -> u64 {
-        calls_of(&mut self.0, "evalsha").await
-    }
-
-    /// Prints what was slow; on a quiet machine nothing is.
-    pub async fn print(&mut self, what: &str) {
-        let mut get = redis::cmd("SLOWLOG");
-        get.arg("GET").arg(-1);
-        let log: Vec<Vec<redis::Value>> = get.query_async(&mut self.0).await.unwrap();
-        let micros: Vec<i64> = log
-            .iter()
-            .filter_map(|entry| match entry.get(2) {
-                Some(redis::Value::Int(micros)) => Some(*micros),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(micros.len(), log.len(), "every entry has its time");
-        let longest = micros.iter().max().copied().unwrap_or(0);
-        let count = micros.len();
-        println!("{what}: {count} commands took 10 ms or more, the longest one {longest} µs");
-    }
-}
-
 /// Sees each command that Redis is sent.
 pub struct Monitor(BufReader<TcpStream>);
 
@@ -75,29 +27,104 @@ impl Monitor {
     pub async fn start(redis: &RedisServer) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", redis.port())).await;
         let mut stream = BufReader::new(stream.expect("the test's own Redis is there"));
-        stream
-            .write_all(b"MONITOR\r\n")
-            .await
-            .expect("it can be asked");
+        let asked = stream.write_all(b"MONITOR\r\n").await;
+        asked.expect("it can be asked");
         let mut answer = String::new();
         stream.read_line(&mut answer).await.expect("it answers");
         assert_eq!(answer.trim(), "+OK");
         Self(stream)
     }
 
-    /// How often each command came in this time; not those that scripts call.
-    pub async fn commands_for(mut self, time: Duration) -> BTreeMap<String, usize> {
-        let until = Instant::now() + time;
-        let mut commands = BTreeMap::new();
+    /// The next command.
+    pub async fn next(&mut self) -> Command {
         let mut line = String::new();
-        while let Ok(read) = timeout_at(until, self.0.read_line(&mut line)).await {
-            assert!(read.expect("it can be read") > 0, "Redis is still there");
-            if !line.contains(" lua] ") {
-                let command = line.split('"').nth(1).unwrap_or(&line);
-                *commands.entry(command.to_uppercase()).or_default() += 1;
-            }
-            line.clear();
+        let read = self.0.read_line(&mut line).await;
+        assert!(read.expect("it can be read") > 0, "Redis is still there");
+        Command {
+            of_script: line.contains(" lua] "),
+            words: line
+                .split('"')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect(),
         }
-        commands
+    }
+
+    /// The next command that a client sends.
+    pub async fn next_sent(&mut self) -> String {
+        loop {
+            let command = self.next().await;
+            if !command.of_script {
+                return command.words[0].to_uppercase();
+            }
+        }
+    }
+}
+
+/// A command as MONITOR shows it: `1700000000.000000 [0 127.0.0.1:50000] "BLPOP" "key" …`, where one
+/// that a script calls has `lua` for its address.
+pub struct Command {
+    pub of_script: bool,
+    /// Its name and its arguments.
+    pub words: Vec<String>,
+}
+
+/// Sees what the scripts of a Redis of the test's own do from now on.
+pub struct Watch {
+    stage: Stage,
+    reader: JoinHandle<Work>,
+}
+
+/// What scripts did.
+#[derive(Debug)]
+pub struct Work {
+    /// How many calls touched a record.
+    pub calls: usize,
+    /// The most records that one of them touched.
+    pub most_records: usize,
+}
+
+const END: &str = "the end of the watch";
+
+impl Watch {
+    pub async fn start(redis: &RedisServer, stage: &Stage) -> Self {
+        let mut monitor = Monitor::start(redis).await;
+        let reader = tokio::spawn(async move {
+            let (mut sizes, mut records) = (Vec::new(), HashSet::new());
+            loop {
+                let command = monitor.next().await;
+                if command.of_script {
+                    let keys = command.words.into_iter();
+                    records.extend(keys.filter(|word| word.contains("}:t:")));
+                    continue;
+                }
+                // The script before it has ended.
+                if !records.is_empty() {
+                    sizes.push(records.drain().count());
+                }
+                if command.words.last().is_some_and(|word| word == END) {
+                    return Work {
+                        calls: sizes.len(),
+                        most_records: sizes.into_iter().max().unwrap_or(0),
+                    };
+                }
+            }
+        });
+        Self {
+            stage: stage.clone(),
+            reader,
+        }
+    }
+
+    pub async fn end(self) -> Work {
+        let mut echo = redis::cmd("ECHO");
+        echo.arg(END);
+        let _: String = echo
+            .query_async(&mut self.stage.redis())
+            .await
+            .expect("Redis is there");
+        let work = within("the watch ends", LIMIT, self.reader).await;
+        work.expect("it can be read")
     }
 }

@@ -1,8 +1,9 @@
 //! How a server divides its slots among its queues.
 
+use redis::AsyncCommands;
 use windlass::{RawTask, Router, TaskContext};
 
-use crate::support::{Seen, Stage, seen};
+use crate::support::{Call, LIMIT, Seen, Stage, puppet, seen, task};
 
 const EACH: usize = 600;
 
@@ -57,12 +58,34 @@ async fn in_strict_order_a_later_queue_waits_for_the_earlier_ones() {
     server.stop().await;
 }
 
+/// Not call by call, until theirs are filled by their own small share: in one.
 #[tokio::test]
 async fn an_empty_queue_leaves_its_share_to_the_others() {
-    let (stage, router, mut queues) = two_full_queues("idle-share").await;
+    let stage = Stage::new("idle-share").await;
+    let (router, mut calls) = puppet();
+    for queue in ["a", "b"] {
+        let tasks = (0..20).map(|_| task("x").queue(queue));
+        stage.enqueue_many(tasks).await;
+    }
     let settings = stage.server().concurrency(8);
-    let settings = settings.queues([("empty", 1_000), ("a", 1), ("b", 1)]);
+    let settings = settings.queues([("empty", 1_000_000), ("a", 1), ("b", 1)]);
     let server = stage.serve_with(settings, router).await;
-    queues.take(2 * EACH).await;
-    server.stop().await;
+    let mut running = Vec::new();
+    for _ in 0..8 {
+        running.push(calls.next().await);
+    }
+    for queue in ["a", "b"] {
+        // Those that are claimed together have the same lease number.
+        let leases = stage.redis().hvals(stage.key_of(queue, "leases")).await;
+        let leases: Vec<String> = leases.unwrap();
+        let first = &leases[0];
+        assert_eq!(leases.len(), 4, "half of the slots");
+        assert!(leases.iter().all(|lease| lease == first), "{leases:?}");
+    }
+    running.into_iter().for_each(Call::complete);
+    calls.complete_all();
+    for queue in ["a", "b"] {
+        stage.wait_until_drained(queue, LIMIT).await;
+    }
+    assert_eq!(server.stop().await.stats.completed, 40);
 }

@@ -1,6 +1,5 @@
 //! What a server does with a task of its own.
 
-mod idle;
 mod leases;
 mod panics;
 mod time_limits;
