@@ -38,17 +38,9 @@ impl LogLimit {
         Some(std::mem::take(&mut state.suppressed))
     }
 
-    /// Says of which messages some were held back and none has come since. Forgets the others.
+    /// Says how many were held back of the messages that have not come since, and forgets them.
     pub(crate) fn tell_suppressed(&self, server: &str) {
-        let mut over = Vec::new();
-        self.0.lock().retain(|(message, queue), state| {
-            let is_over = state.last.elapsed() >= PAUSE;
-            if is_over && state.suppressed > 0 {
-                over.push((*message, queue.clone(), state.suppressed));
-            }
-            !is_over
-        });
-        for (message, queue, suppressed) in over {
+        for ((message, queue), suppressed) in self.over() {
             tracing::info!(
                 server.id = server,
                 queue = &*queue,
@@ -56,6 +48,14 @@ impl LogLimit {
                 "held back since it was last logged: {message}"
             );
         }
+    }
+
+    /// Forgets the messages that may be logged again. Returns those of which some were held back.
+    fn over(&self) -> Vec<(Key, u64)> {
+        let mut states = self.0.lock();
+        let over = states.extract_if(|_, state| state.last.elapsed() >= PAUSE);
+        let over = over.map(|(key, state)| (key, state.suppressed));
+        over.filter(|(_, suppressed)| *suppressed > 0).collect()
     }
 }
 
@@ -81,6 +81,13 @@ pub(crate) use log_limited;
 mod tests {
     use super::*;
 
+    /// Makes it seem as if this message had been logged a while ago.
+    fn age(limit: &LogLimit, message: &'static str, queue: &str) {
+        let mut states = limit.0.lock();
+        let state = states.get_mut(&(message, queue.into()));
+        state.expect("it was logged").last -= PAUSE;
+    }
+
     #[test]
     fn messages_and_queues_do_not_hold_each_other_back() {
         let limit = LogLimit::default();
@@ -93,10 +100,22 @@ mod tests {
         ] {
             assert_eq!(limit.pass(message, queue), passes, "{message} {queue}");
         }
-        let mut states = limit.0.lock();
-        let state = states.get_mut(&("a", "q".into())).expect("it was logged");
-        state.last -= PAUSE;
-        drop(states);
+        age(&limit, "a", "q");
         assert_eq!(limit.pass("a", "q"), Some(2));
+    }
+
+    #[test]
+    fn what_was_held_back_last_is_told_once() {
+        let limit = LogLimit::default();
+        for (message, times) in [("some", 3), ("one", 1), ("now", 3)] {
+            for _ in 0..times {
+                limit.pass(message, "q");
+            }
+        }
+        age(&limit, "some", "q");
+        age(&limit, "one", "q");
+        assert_eq!(limit.over(), [(("some", "q".into()), 2)]);
+        assert_eq!(limit.over(), []);
+        assert_eq!(limit.pass("some", "q"), Some(0));
     }
 }

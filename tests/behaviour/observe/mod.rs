@@ -1,6 +1,7 @@
 //! What is counted and told.
 
 mod counters;
+mod deaths;
 mod events;
 mod full_counters;
 mod observer;

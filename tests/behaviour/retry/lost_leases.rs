@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{CancelReason, LostLeases, ServerBuilder};
+use windlass::{CancelReason, LeaseExpired, LostLeases, ServerBuilder};
 
-use crate::support::{LIMIT, Stage, eventually, ms, puppet, task};
+use crate::support::{HOUR, LIMIT, Stage, eventually, ms, puppet, task};
 
 fn settings(stage: &Stage, policy: LostLeases) -> ServerBuilder {
     let settings = stage.server().lost_leases(policy).max_lost_leases(3);
@@ -74,6 +74,45 @@ async fn by_default_it_counts_as_a_failed_try() {
     assert_eq!(stage.wait_for_reason("it").await, "lease_expired");
     server.stop().await;
     stage.audit().await;
+}
+
+#[tokio::test]
+async fn the_function_for_failures_is_asked_of_a_lost_lease() {
+    let stage = Stage::new("asked").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let settings = settings(&stage, LostLeases::CountAsFailure);
+    let settings = settings.is_failure(|error| !error.is::<LeaseExpired>());
+    let server = stage.serve_with(settings, router).await;
+    let enqueue = client.enqueue(task("x")).id("it").max_retry(0);
+    enqueue.await.unwrap();
+    let call = calls.next().await;
+    stage.lose("it").await;
+    call.cancelled().await;
+    let call = calls.next().await;
+    assert_eq!(call.context.retried(), 0);
+    call.fail("oh");
+    assert_eq!(stage.wait_for_reason("it").await, "retries_exhausted");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_wait_after_a_first_lost_lease_can_be_set() {
+    let stage = Stage::new("first-delay").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let settings = settings(&stage, LostLeases::default()).lost_lease_delay(HOUR);
+    let server = stage.serve_with(settings, router).await;
+    client.enqueue(task("x")).id("it").await.unwrap();
+    let call = calls.next().await;
+    let before = stage.now().await;
+    stage.lose("it").await;
+    call.cancelled().await;
+    let record = stage.wait_for_state("it", "retry").await;
+    assert_eq!(record["lost"], "1");
+    let due = stage.score("retry", "it").await.unwrap();
+    assert!(u128::from(due - before) >= HOUR.as_millis(), "{due}");
+    server.stop().await;
 }
 
 #[tokio::test]
