@@ -1,7 +1,8 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
 use crate::broker::{Endpoint, Queue, Subscription};
@@ -51,7 +52,7 @@ impl Endings {
     }
 
     pub(super) fn listen(self: &Arc<Self>, queue: &Queue) -> Ears {
-        let mut listeners = self.lock();
+        let mut listeners = self.listeners.lock();
         if let Some(listener) = listeners.get(&queue.name) {
             return listener.ears();
         }
@@ -70,12 +71,6 @@ impl Endings {
         };
         tokio::spawn(guard.run());
         ears
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Listener>> {
-        self.listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +107,7 @@ impl Guard {
 
     /// Whether somebody waits; if not, the listener is given up in the same breath.
     fn is_used(&self) -> bool {
-        let mut listeners = self.endings.lock();
+        let mut listeners = self.endings.listeners.lock();
         let used = self.listener.ended.receiver_count() > 0;
         if !used {
             listeners.remove(&self.queue.name);
@@ -123,7 +118,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut listeners = self.endings.lock();
+        let mut listeners = self.endings.listeners.lock();
         // Also with ears, because nobody tells them anything any more; but another one may have taken
         // the place after this one gave it up.
         if listeners

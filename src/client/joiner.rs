@@ -1,8 +1,9 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::batch::batch_len;
@@ -95,7 +96,7 @@ impl Joiner {
     }
 
     fn hand_over(self: &Arc<Self>, waiting: Waiting) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.waiting.push(waiting);
         if !std::mem::replace(&mut state.sending, true) {
             drop(state);
@@ -104,15 +105,9 @@ impl Joiner {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// The next call's tasks, oldest first, within its bounds.
     fn take_batch(&self) -> Vec<Waiting> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let fits = batch_len(state.waiting.iter().map(|waiting| &waiting.item));
         if fits == 0 {
             state.sending = false;
@@ -180,7 +175,7 @@ impl Joiner {
 
     /// A queue whose name is in the set of queue names.
     async fn listed(&self, name: &str) -> Result<Queue, BrokerError> {
-        if let Some((queue, at)) = self.state().listed.get(name)
+        if let Some((queue, at)) = self.state.lock().listed.get(name)
             // Again as often as servers do, because the set may have been lost in between.
             && at.elapsed() < defaults::HEARTBEAT
         {
@@ -189,7 +184,7 @@ impl Joiner {
         list_queues(&self.link, &self.keys, [name].iter()).await?;
         let queue = self.keys.queue(name);
         let listed = (queue.clone(), Instant::now());
-        self.state().listed.insert(name.to_owned(), listed);
+        self.state.lock().listed.insert(name.to_owned(), listed);
         Ok(queue)
     }
 }
@@ -235,7 +230,7 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if !self.finished {
             let waiting = {
-                let mut state = self.joiner.state();
+                let mut state = self.joiner.state.lock();
                 state.sending = false;
                 std::mem::take(&mut state.waiting)
             };
@@ -254,7 +249,7 @@ struct Lead<'a> {
 impl<'a> Lead<'a> {
     /// When nobody is sending, and the connection can be used without a look at it.
     fn take(joiner: &'a Joiner) -> Option<Self> {
-        let mut state = joiner.state();
+        let mut state = joiner.state.lock();
         if state.sending || state.leading || !joiner.link.is_trusted() {
             return None;
         }
@@ -274,7 +269,7 @@ impl<'a> Lead<'a> {
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.joiner.state().leading = false;
+        self.joiner.state.lock().leading = false;
         if !self.finished {
             // A caller that gives up early may be the only one to know that no answer comes.
             self.joiner.link.doubt();

@@ -1,5 +1,6 @@
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 use crate::broker::Queue;
@@ -27,10 +28,7 @@ impl Queues {
     }
 
     pub(crate) fn now(&self) -> Arc<[ServedQueue]> {
-        self.list
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.list.read().clone()
     }
 
     /// Replaces the list by what `change` makes of it; `None` keeps it.
@@ -38,7 +36,7 @@ impl Queues {
         &self,
         change: impl FnOnce(&[ServedQueue]) -> Option<Vec<ServedQueue>>,
     ) -> bool {
-        let mut queues = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.list.write();
         let Some(changed) = change(&queues) else {
             return false;
         };

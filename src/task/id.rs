@@ -1,16 +1,12 @@
-use std::sync::Mutex;
-
+use parking_lot::{Mutex, const_mutex};
 use ulid::Generator;
 
-static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
+static GENERATOR: Mutex<Generator> = const_mutex(Generator::new());
 
 /// A fresh id of 26 characters that sorts after every id this process made before: its first ten
 /// characters are the time in ms.
 pub(crate) fn generate_id() -> String {
-    let mut generator = GENERATOR
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    match generator.generate() {
+    match GENERATOR.lock().generate() {
         Ok(id) => id.to_string(),
         Err(overflow) => overflow.commit_overflow_increment().to_string(),
     }

@@ -1,10 +1,11 @@
 use std::future::pending;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
 use tokio::task::AbortHandle;
@@ -100,12 +101,12 @@ impl Link {
 
     /// Whether a command can go at once, without a look whether the connection lives.
     pub(crate) fn is_trusted(&self) -> bool {
-        self.0.held().is_trusted()
+        self.0.held.lock().is_trusted()
     }
 
     /// Has the next command make sure first that the connection lives.
     pub(crate) fn doubt(&self) {
-        self.0.held().used = None;
+        self.0.held.lock().used = None;
     }
 
     /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
@@ -125,7 +126,7 @@ impl Link {
 
     async fn connection(&self) -> Connected {
         let attempt = {
-            let mut held = self.0.held();
+            let mut held = self.0.held.lock();
             if let Some(connected) = held.take_up() {
                 return Ok(connected);
             }
@@ -140,12 +141,6 @@ impl Link {
 }
 
 impl Inner {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// More than it takes to connect. What takes longer is on a runtime that nobody drives any more.
     fn patience(&self) -> Duration {
         self.endpoint.connect_timeout() + Duration::from_millis(500)
@@ -180,7 +175,7 @@ impl Inner {
 
     async fn connect(self: Arc<Self>) -> Connected {
         let connection = self.endpoint.connect(self.response_timeout).await;
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.attempt = None;
         let connection = connection?;
         held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
@@ -202,7 +197,7 @@ impl Query for Link {
             Err(error) => {
                 let error = BrokerError::classify(error, self.0.response_timeout);
                 if error.fault() == Fault::Reconnect {
-                    self.0.held().drop_generation(generation);
+                    self.0.held.lock().drop_generation(generation);
                 }
                 Err(error)
             }

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Whether a server does its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,15 +96,11 @@ impl Default for Moment {
 
 impl Moment {
     fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.0.lock() = Instant::now();
     }
 
     fn longer_ago_than(&self, limit: Duration) -> Option<Duration> {
-        let ago = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .elapsed();
+        let ago = self.0.lock().elapsed();
         (ago > limit).then_some(ago)
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -20,7 +20,7 @@ impl DueTimes {
         let Some(due) = Instant::now().checked_add(due_in) else {
             return;
         };
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = self.times.lock();
         match times.get_mut(queue) {
             Some(known) if *known <= due => return,
             Some(known) => *known = due,
@@ -39,7 +39,7 @@ impl DueTimes {
 
     /// The queue that is due first. It is forgotten once it is due: who promotes it hints again.
     pub(crate) fn next(&self) -> Option<(Queue, Instant)> {
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = self.times.lock();
         let (queue, due) = times
             .iter()
             .min_by_key(|(_, due)| **due)
