@@ -4,6 +4,7 @@
 mod checklist;
 mod defaults;
 mod files;
+mod folders;
 mod linked;
 #[path = "../../src/broker/lua.rs"]
 mod lua;

@@ -3,5 +3,4 @@
 mod counters;
 mod deaths;
 mod events;
-mod full_counters;
 mod observer;

@@ -6,8 +6,8 @@ use windlass::{CancelReason, LeaseExpired, LostLeases, ServerBuilder};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, ms, puppet, task};
 
-fn settings(stage: &Stage, policy: LostLeases) -> ServerBuilder {
-    let settings = stage.server().lost_leases(policy).max_lost_leases(3);
+fn settings(server: ServerBuilder, policy: LostLeases) -> ServerBuilder {
+    let settings = server.lost_leases(policy).max_lost_leases(3);
     settings.retry_delay(|_| Duration::ZERO)
 }
 
@@ -16,7 +16,7 @@ async fn redelivery_spends_no_retry_and_ends_after_the_most_in_a_row() {
     let stage = Stage::new("redeliver").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = settings(&stage, LostLeases::Redeliver);
+    let settings = settings(stage.server(), LostLeases::Redeliver);
     let server = stage.serve_with(settings, router).await;
     // A single failure would end it.
     let enqueue = client.enqueue(task("x")).id("it").max_retry(0);
@@ -53,7 +53,7 @@ async fn by_default_it_counts_as_a_failed_try() {
     let stage = Stage::new("failure").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = settings(&stage, LostLeases::default());
+    let settings = settings(stage.server(), LostLeases::default());
     let server = stage.serve_with(settings, router).await;
     client
         .enqueue(task("x"))
@@ -120,7 +120,7 @@ async fn a_row_of_lost_leases_ends_with_a_try_that_is_settled() {
     let stage = Stage::new("row").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = settings(&stage, LostLeases::Redeliver);
+    let settings = settings(stage.server(), LostLeases::Redeliver);
     let server = stage.serve_with(settings, router).await;
     client.enqueue(task("x")).id("it").await.unwrap();
     for settled in ["snoozed", "failed", "completed"] {
@@ -158,11 +158,8 @@ async fn being_handed_back_does_not_end_a_row() {
     let mut lost = 0;
     for round in 0..2 {
         let (router, mut calls) = puppet();
-        let settings = settings(&stage, LostLeases::Redeliver);
-        let settings = settings.shutdown_grace(Duration::ZERO);
-        let server = stage
-            .serve_with(settings.cancel_grace(ms(10)), router)
-            .await;
+        let settings = settings(stage.hasty_server(), LostLeases::Redeliver);
+        let server = stage.serve_with(settings, router).await;
         if round == 0 {
             stage.lose("it").await;
             lost += 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use windlass::{Problem, RawTask, Router};
 
-use crate::support::{LIMIT, RedisServer, Seen, Stage, eventually, seen};
+use crate::support::{LIMIT, RedisServer, Seen, Stage, eventually, seen, task};
 
 /// A router whose handlers say that they have started and never end.
 fn holds() -> (Router, Seen<()>) {
@@ -26,12 +26,7 @@ async fn a_lease_lasts_as_long_as_set_and_is_extended() {
     let settings = stage.server().lease(Duration::from_millis(lease));
     let before = stage.now().await;
     let server = stage.serve_with(settings, router).await;
-    let client = stage.client().await;
-    client
-        .enqueue(RawTask::new("kind", "x"))
-        .id("a")
-        .await
-        .unwrap();
+    stage.enqueue(task("x").id("a")).await;
     started.next().await;
     let first = stage.scores("active").await[0].1 as u64;
     assert!((before + lease..=stage.now().await + lease).contains(&first));
@@ -79,12 +74,7 @@ async fn a_server_is_listed_with_what_it_runs_until_it_stops() {
         .queues([("default", 2), ("b", 1)]);
     let server = stage.serve_with(settings, router).await;
     let id = server.handle.id().to_owned();
-    let client = stage.client().await;
-    client
-        .enqueue(RawTask::new("kind", "x"))
-        .id("a")
-        .await
-        .unwrap();
+    stage.enqueue(task("x").id("a")).await;
     started.next().await;
     let key = format!("{}:server:{id}", stage.prefix);
     let record = async || {

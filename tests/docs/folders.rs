@@ -1,0 +1,34 @@
+//! tests/README.md has every folder of tests, and every feature.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::files::{root, text};
+use crate::table::{quoted, rows};
+
+/// The names of the folders in a folder.
+fn folders(path: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join(path)).expect("the folder can be read");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let folders = paths.filter(|path| path.is_dir());
+    let name = |path: std::path::PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    folders.map(name).collect()
+}
+
+#[test]
+fn a_stranger_finds_every_folder() {
+    let readme = text("tests/README.md");
+    let table = rows(&readme);
+    let mut named: BTreeSet<_> = table.iter().map(|row| quoted(row[0])[0]).collect();
+    named.extend(["support/", "mutations/"]);
+    let there: Vec<_> = folders("tests")
+        .iter()
+        .map(|name| format!("{name}/"))
+        .collect();
+    assert!(named.iter().eq(&there), "{named:?} {there:?}");
+
+    let behaviour = table.iter().find(|row| quoted(row[0]) == ["behaviour/"]);
+    let features: BTreeSet<_> = quoted(behaviour.unwrap()[1]).into_iter().collect();
+    let there = folders("tests/behaviour");
+    assert!(features.iter().eq(&there), "{features:?} {there:?}");
+}
