@@ -81,7 +81,7 @@ async fn the_function_for_failures_is_asked_of_a_lost_lease() {
     let stage = Stage::new("asked").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = settings(&stage, LostLeases::CountAsFailure);
+    let settings = settings(stage.server(), LostLeases::CountAsFailure);
     let settings = settings.is_failure(|error| !error.is::<LeaseExpired>());
     let server = stage.serve_with(settings, router).await;
     let enqueue = client.enqueue(task("x")).id("it").max_retry(0);
@@ -101,7 +101,7 @@ async fn the_wait_after_a_first_lost_lease_can_be_set() {
     let stage = Stage::new("first-delay").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let settings = settings(&stage, LostLeases::default()).lost_lease_delay(HOUR);
+    let settings = settings(stage.server(), LostLeases::default()).lost_lease_delay(HOUR);
     let server = stage.serve_with(settings, router).await;
     client.enqueue(task("x")).id("it").await.unwrap();
     let call = calls.next().await;
