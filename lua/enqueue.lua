@@ -6,7 +6,7 @@
 -- ARGV[2…] for each task: id, then 0 (as most are) or 8 and that many of:
 --            1 when the id is the user's own (a generated one holds its time), due (empty: now; `+n`:
 --            in n ms; `n`: at that ms), priority, deadline of waiting in ms (empty: none), mode of its
---            lock (empty: none), the lock's key (empty: by kind and payload), how long the lock lasts
+--            lock (empty: none), the lock's name, how long the lock lasts
 --            at most in ms (empty: no limit), the longest wait of a replaced task in ms (empty: none)
 --          then the number of values that follow, and the record's fields and values: kind and
 --          payload first
@@ -56,8 +56,7 @@ local function lock_book() -- seldom
 
   -- The answer to a task whose id is free.
   function book.decide(task)
-    task.digest = task.key ~= '' and task.key or redis.sha1hex(ARGV[task.first + 1] .. '\0' .. ARGV[task.first + 3])
-    task.lock = base .. ':unique:' .. task.digest
+    task.lock = base .. ':unique:' .. task.lock_name
     local holder = find_holder(task.lock)
     local replaces = task.mode == 'replace'
     if holder and not (replaces and holder.mode == 'replace') then
@@ -91,7 +90,7 @@ local function lock_book() -- seldom
   end
 
   function book.take(task, record)
-    redis.call('HSET', record, 'unique', task.mode .. ':' .. task.digest)
+    redis.call('HSET', record, 'unique', task.mode .. ':' .. task.lock_name)
     if task.replace_until then
       redis.call('HSET', record, 'replace_until', int(task.replace_until))
     end
@@ -127,7 +126,7 @@ while at <= #ARGV do
     local due = ARGV[at + 1]
     task.own_id, task.priority, task.deadline = ARGV[at] == '1', ARGV[at + 2], tonumber(ARGV[at + 3])
     task.due = string.sub(due, 1, 1) == '+' and after(tonumber(due)) or tonumber(due)
-    task.mode, task.key = ARGV[at + 4], ARGV[at + 5]
+    task.mode, task.lock_name = ARGV[at + 4], ARGV[at + 5]
     task.lock_ms, task.max_wait = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
     task.locks = task.mode ~= ''
     book = book or (task.locks and lock_book())

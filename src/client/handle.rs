@@ -7,7 +7,7 @@ use super::joiner::Joiner;
 use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
 use crate::broker::{EnqueueItem, Keys, Pool, RedisConfig};
 use crate::inspector::Inspector;
-use crate::task::{InvalidTask, NewTask, generate_id};
+use crate::task::{InvalidTask, NewTask};
 
 /// Enqueues tasks. Cheap to clone; clones share their connections, and enqueues that happen at the
 /// same time share their round trips.
@@ -96,13 +96,7 @@ impl Client {
     }
 
     pub(super) fn prepare(&self, task: NewTask) -> Result<EnqueueItem, InvalidTask> {
-        let (kind, payload, options) = task.check(self.max_payload)?;
-        Ok(EnqueueItem {
-            id: options.id.clone().unwrap_or_else(generate_id),
-            kind,
-            payload,
-            options,
-        })
+        task.check(self.max_payload)
     }
 }
 

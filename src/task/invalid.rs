@@ -71,6 +71,9 @@ pub enum InvalidTask {
     /// Its lock makes no sense.
     #[error("a lock for a time must last at least 1 ms")]
     ZeroLock,
+    /// Its lock is shared across kinds, and its key is made of kind and payload.
+    #[error("a lock across kinds needs a key: give it one with key()")]
+    SharedLock,
     /// Its headers are too large.
     #[error(
         "the headers have {0} bytes and the cap is {MAX_HEADERS}: put large values into the payload"

@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 use super::options::Timeout;
 use super::{
     Due, Encoded, InvalidTask, PayloadError, RetryPolicy, Task, TaskOptions, Unique, check_kind,
-    encode_task,
+    encode_task, generate_id,
 };
 
 /// A task with its options, ready to be enqueued.
@@ -133,21 +133,43 @@ impl NewTask {
         (self.kind, self.payload.map(|payload| payload.bytes))
     }
 
-    /// Everything checked: the kind, the payload and the options, or the first thing that is wrong.
-    pub(crate) fn check(
-        self,
-        max_payload: usize,
-    ) -> Result<(String, Vec<u8>, TaskOptions), InvalidTask> {
+    /// The task, if nothing is wrong with it; else the first thing that is.
+    pub(crate) fn check(self, max_payload: usize) -> Result<CheckedTask, InvalidTask> {
         check_kind(&self.kind)?;
         self.options.check()?;
-        let payload = self.payload?.bytes;
-        if payload.len() > max_payload {
-            return Err(PayloadError::TooLarge {
-                bytes: payload.len(),
-                cap: max_payload,
-            }
-            .into());
+        let payload = self.payload?;
+        if payload.bytes.len() > max_payload {
+            let (bytes, cap) = (payload.bytes.len(), max_payload);
+            return Err(PayloadError::TooLarge { bytes, cap }.into());
         }
-        Ok((self.kind, payload, self.options))
+        let (id, unique) = (&self.options.id, &self.options.unique);
+        let name = |unique: &Unique| unique.lock_name(&self.kind, &payload.canonical());
+        Ok(CheckedTask {
+            id: id.clone().unwrap_or_else(generate_id),
+            lock: unique.as_ref().map(name),
+            kind: self.kind,
+            payload: payload.bytes,
+            options: self.options,
+        })
+    }
+}
+
+/// A task that can be sent to Redis.
+#[derive(Debug)]
+pub(crate) struct CheckedTask {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) options: TaskOptions,
+    /// The name of its lock, if it has one.
+    pub(crate) lock: Option<String>,
+}
+
+impl CheckedTask {
+    /// About how many bytes it adds to a script call.
+    pub(crate) fn size(&self) -> usize {
+        let headers = self.options.headers.iter();
+        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
+        self.payload.len() + self.kind.len() + self.id.len() + headers + 64
     }
 }

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{InvalidTask, RetryPolicy, Unique, check_lock_key};
+use super::{InvalidTask, RetryPolicy, Unique};
 use crate::defaults::{self, FAR};
 
 /// When a task may run first.
@@ -81,9 +81,6 @@ impl TaskOptions {
             policy.check()?;
         }
         if let Some(unique) = &self.unique {
-            if let Some(key) = unique.key_text() {
-                check_lock_key(key)?;
-            }
             unique.check()?;
         }
         self.check_headers()

@@ -1,12 +1,16 @@
 use std::time::Duration;
 
-use super::InvalidTask;
+use sha1_smol::Sha1;
+
+use super::{InvalidTask, check_lock_key};
 
 /// A lock that lets only one task with its key into a queue; a second one is a duplicate.
 ///
-/// The key is the task's kind and payload unless [`key`](Self::key) gives another. Retries, delays,
-/// snoozes and recoveries never conflict with the task itself. An archived or deleted task frees its
-/// lock, but for one [for a time](Self::for_time).
+/// A key belongs to its kind. It is made of the payload unless [`key`](Self::key) gives another:
+/// equal payloads have equal keys, also where they have a `HashMap`, but not where they have a
+/// `HashSet`, whose order is another one each time. Retries, delays, snoozes and recoveries never
+/// conflict with the task itself. An archived or deleted task frees its lock, unless it is
+/// [for a time](Self::for_time).
 ///
 /// ```
 /// # use std::time::Duration;
@@ -20,6 +24,7 @@ use super::InvalidTask;
 pub struct Unique {
     mode: Mode,
     key: Option<String>,
+    across_kinds: bool,
     longest: Option<Duration>,
     max_wait: Option<Duration>,
 }
@@ -58,9 +63,16 @@ impl Unique {
         Self::new(Mode::Replace)
     }
 
-    /// The key, at most 256 bytes, instead of kind and payload.
+    /// The key, at most 256 bytes, instead of one that is made of the payload.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// Shares the given [`key`](Self::key) with all tasks of the queue that share it, whatever their
+    /// kind. Default: only tasks of the same kind have the same lock.
+    pub fn across_kinds(mut self) -> Self {
+        self.across_kinds = true;
         self
     }
 
@@ -82,15 +94,35 @@ impl Unique {
         Self {
             mode,
             key: None,
+            across_kinds: false,
             longest: None,
             max_wait: None,
         }
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidTask> {
+        if let Some(key) = &self.key {
+            check_lock_key(key)?;
+        } else if self.across_kinds {
+            return Err(InvalidTask::SharedLock);
+        }
         match self.longest {
             Some(time) if time < Duration::from_millis(1) => Err(InvalidTask::ZeroLock),
             _ => Ok(()),
+        }
+    }
+
+    /// The lock's name in its queue. Names of the three sorts cannot be equal: neither a kind nor a
+    /// given key has braces, and a digest is 40 digits.
+    ///
+    /// `payload` must be the same for equal payloads.
+    pub(crate) fn lock_name(&self, kind: &str, payload: &[u8]) -> String {
+        match &self.key {
+            Some(key) if self.across_kinds => format!("{{{key}}}"),
+            Some(key) => format!("{kind}{{{key}}}"),
+            None => Sha1::from([kind.as_bytes(), b"\0", payload].concat())
+                .digest()
+                .to_string(),
         }
     }
 
@@ -112,15 +144,54 @@ impl Unique {
         }
     }
 
-    pub(crate) fn key_text(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-
     pub(crate) fn lock_time(&self) -> Option<Duration> {
         self.longest
     }
 
     pub(crate) fn longest_wait(&self) -> Option<Duration> {
         self.max_wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_computed_name_is_the_one_that_0_1_makes() {
+        // `printf 'kind\0payload' | sha1sum`
+        let name = Unique::until_done().lock_name("kind", b"payload");
+        assert_eq!(name, "0ffb7ed742e2e59c4f8e77ad267674a4d412049f");
+    }
+
+    #[test]
+    fn no_key_can_be_given_that_takes_the_lock_of_another_sort_or_kind() {
+        let given = |kind, key: &str| Unique::until_done().key(key).lock_name(kind, b"");
+        let shared = |key: &str| {
+            Unique::until_done()
+                .key(key)
+                .across_kinds()
+                .lock_name("k", b"")
+        };
+        let computed = Unique::until_done().lock_name("k", b"");
+        let names = [
+            given("k", &computed),
+            given("a", "b"),
+            given("b", "b"),
+            given("a:b", "c"),
+            given("a", "b:c"),
+            shared(&computed),
+            shared("b"),
+            computed,
+        ];
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        assert_eq!(
+            shared("b"),
+            Unique::replace()
+                .key("b")
+                .across_kinds()
+                .lock_name("other", b"x")
+        );
     }
 }

@@ -9,28 +9,11 @@ use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
 use super::span::{delay_ms, whole_ms};
 use crate::defaults;
-use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
+pub(crate) use crate::task::CheckedTask as EnqueueItem;
+use crate::task::{Due, RetryPolicy, Timeout, Unique};
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("enqueue", include_str!("../../../lua/enqueue.lua")));
-
-/// A checked task on its way to Redis.
-#[derive(Debug)]
-pub(crate) struct EnqueueItem {
-    pub(crate) id: String,
-    pub(crate) kind: String,
-    pub(crate) payload: Vec<u8>,
-    pub(crate) options: TaskOptions,
-}
-
-impl EnqueueItem {
-    /// About how many bytes it adds to a script call.
-    pub(crate) fn size(&self) -> usize {
-        let headers = self.options.headers.iter();
-        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
-        self.payload.len() + self.kind.len() + self.id.len() + headers + 64
-    }
-}
 
 /// What became of one task of an enqueue call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +41,7 @@ pub(crate) async fn enqueue<'a>(
     let mut call = SCRIPT.on(&queue.base);
     for item in items {
         call.arg(&item.id);
-        add_options(&mut call, &item.options);
+        add_options(&mut call, item);
         add_record(&mut call, item);
     }
     let mut answers = Parts::of(call.run(redis).await?)
@@ -75,7 +58,8 @@ pub(crate) async fn enqueue<'a>(
 }
 
 /// What the script needs to know beside the record: nothing, for most tasks.
-fn add_options(call: &mut Call<'_>, options: &TaskOptions) {
+fn add_options(call: &mut Call<'_>, item: &EnqueueItem) {
+    let options = &item.options;
     let deadline = [options.deadline, options.start_before]
         .into_iter()
         .flatten()
@@ -100,7 +84,7 @@ fn add_options(call: &mut Call<'_>, options: &TaskOptions) {
         .arg(options.priority)
         .arg(deadline.map_or(String::new(), |time| unix_ms(time).to_string()))
         .arg(unique.map_or("", Unique::mode))
-        .arg(unique.and_then(Unique::key_text).unwrap_or_default())
+        .arg(item.lock.as_deref().unwrap_or_default())
         .arg(ms_or_empty(unique.and_then(Unique::lock_time)))
         .arg(ms_or_empty(unique.and_then(Unique::longest_wait)));
 }

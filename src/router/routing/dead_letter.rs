@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::guarded::Guarded;
 use crate::defaults;
 use crate::router::outcomes::{BoxError, Outcome};
-use crate::task::{InvalidTask, NewTask, PayloadError, decode, generate_id};
+use crate::task::{InvalidTask, NewTask, PayloadError, decode};
 
 /// A task that was given up for good, as its dead-letter hook sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,12 @@ impl DeadLetter {
     /// # Errors
     /// The task is one that no enqueue would take.
     pub fn new(task: impl Into<NewTask>, reason: impl Into<String>) -> Result<Self, InvalidTask> {
-        let (kind, payload, options) = task.into().check(defaults::MAX_PAYLOAD)?;
+        let task = task.into().check(defaults::MAX_PAYLOAD)?;
         Ok(Self {
-            queue: options.queue().to_owned(),
-            id: options.id.unwrap_or_else(generate_id),
-            kind,
-            payload,
+            queue: task.options.queue().to_owned(),
+            id: task.id,
+            kind: task.kind,
+            payload: task.payload,
             retried: 0,
             reason: reason.into(),
             error: String::new(),

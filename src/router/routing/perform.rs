@@ -4,7 +4,7 @@ use super::router::Router;
 use crate::defaults;
 use crate::router::handlers::{Cancellation, Delivery, TaskContext};
 use crate::router::outcomes::Outcome;
-use crate::task::{NewTask, TaskOptions, Timeout, generate_id};
+use crate::task::{NewTask, TaskOptions, Timeout};
 
 impl Router {
     /// Runs a task in memory, without Redis: encodes and decodes it, and calls middleware and
@@ -48,19 +48,22 @@ impl Router {
             Err(error) => panic!("this router cannot be used: {error}"),
         };
         match task.into().check(defaults::MAX_PAYLOAD) {
-            Ok((kind, payload, options)) => routes.dispatch(context(kind, options), payload),
+            Ok(task) => {
+                let payload = task.payload;
+                routes.dispatch(context(task.id, task.kind, task.options), payload)
+            }
             Err(error) => panic!("this task cannot be enqueued: {error}"),
         }
     }
 }
 
-fn context(kind: String, options: TaskOptions) -> TaskContext {
+fn context(id: String, kind: String, options: TaskOptions) -> TaskContext {
     let timeout = options
         .timeout
         .unwrap_or(Timeout::After(defaults::TASK_TIMEOUT));
     TaskContext::new(Delivery {
         queue: options.queue().into(),
-        id: options.id.unwrap_or_else(generate_id),
+        id,
         kind,
         retried: 0,
         max_retry: options.max_retry.unwrap_or(defaults::MAX_RETRY),

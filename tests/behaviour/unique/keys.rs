@@ -1,7 +1,10 @@
 //! What makes two tasks the same.
 
+use std::collections::HashMap;
+
 use futures::future::join_all;
-use windlass::{EnqueueOutcome, NewTask, RawTask, Unique};
+use serde::{Deserialize, Serialize};
+use windlass::{EnqueueError, EnqueueOutcome, NewTask, RawTask, Task, Unique};
 
 use super::assert_duplicate_of;
 use crate::support::{Stage, task};
@@ -22,22 +25,80 @@ async fn the_key_is_the_kind_and_the_payload() {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+struct Report {
+    totals: HashMap<String, HashMap<u32, u32>>,
+}
+
+impl Task for Report {
+    const KIND: &'static str = "report";
+}
+
 #[tokio::test]
-async fn a_given_key_stands_for_kind_and_payload() {
+async fn equal_payloads_are_the_same_whatever_the_order_of_their_maps() {
+    let stage = Stage::new("maps").await;
+    let client = stage.client().await;
+    let inner = || (0..20).map(|n| (n, n)).collect();
+    let totals = || (0..20).map(|n| (n.to_string(), inner())).collect();
+    let enqueue = async || {
+        let enqueue = client.enqueue(Report { totals: totals() });
+        enqueue.unique(Unique::until_done()).await.unwrap()
+    };
+    let first = enqueue().await;
+    assert!(first.is_new());
+    for _ in 0..10 {
+        assert_duplicate_of(&first.id, &enqueue().await);
+    }
+}
+
+#[tokio::test]
+async fn a_given_key_stands_for_the_payload_and_belongs_to_its_kind() {
     let stage = Stage::new("given").await;
     let client = stage.client().await;
-    let enqueue = async |kind: &str, key: &str| {
-        let enqueue = client.enqueue(RawTask::new(kind, "payload"));
-        enqueue.unique(Unique::until_done().key(key)).await.unwrap()
+    let enqueue = async |kind: &str, payload: &str, lock: Unique| {
+        let enqueue = client.enqueue(RawTask::new(kind, payload));
+        enqueue.unique(lock).await.unwrap()
     };
-    let first = enqueue("kind", "order:17").await;
+    let given = |key: &str| Unique::until_done().key(key);
+    let first = enqueue("kind", "x", given("order:17")).await;
     assert!(first.is_new());
-    assert_duplicate_of(&first.id, &enqueue("other", "order:17").await);
-    assert!(enqueue("kind", "order:18").await.is_new());
-    let bad = client
-        .enqueue(task("x"))
-        .unique(Unique::until_done().key("{"));
-    assert!(bad.await.is_err());
+    assert_duplicate_of(&first.id, &enqueue("kind", "y", given("order:17")).await);
+    assert!(enqueue("kind", "x", given("order:18")).await.is_new());
+    assert!(enqueue("other", "x", given("order:17")).await.is_new());
+
+    let shared = || given("order:17").across_kinds();
+    let first = enqueue("kind", "x", shared()).await;
+    assert!(first.is_new());
+    assert_duplicate_of(&first.id, &enqueue("other", "y", shared()).await);
+}
+
+#[tokio::test]
+async fn no_given_key_takes_the_place_of_a_computed_one() {
+    let stage = Stage::new("forged").await;
+    let client = stage.client().await;
+    let enqueue = async |lock: Unique| {
+        let enqueue = client.enqueue(task("x")).unique(lock);
+        enqueue.await.unwrap()
+    };
+    assert!(enqueue(Unique::until_done()).await.is_new());
+    let computed = stage.keys("unique:").await.remove(0);
+    let digest = computed.rsplit(':').next().unwrap();
+    assert_eq!(digest.len(), 40, "{computed}");
+    let forged = Unique::until_done().key(digest);
+    assert!(enqueue(forged.clone()).await.is_new());
+    assert!(enqueue(forged.across_kinds()).await.is_new());
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_is_refused() {
+    let stage = Stage::new("bad-key").await;
+    let client = stage.client().await;
+    let done = Unique::until_done;
+    for bad in [done().key("{"), done().key(" "), done().across_kinds()] {
+        let enqueue = client.enqueue(task("x")).unique(bad);
+        let error = enqueue.await.unwrap_err();
+        assert!(matches!(error, EnqueueError::Invalid(_)), "{error}");
+    }
 }
 
 #[tokio::test]

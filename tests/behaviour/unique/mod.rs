@@ -33,6 +33,9 @@ fn assert_duplicate_of(holder: &str, enqueued: &Enqueued) {
     assert_eq!(seen, (holder, EnqueueOutcome::Duplicate));
 }
 
+/// The lock that `enqueue` and `enqueue_later` take.
+const LOCK: &str = "unique:kind{key}";
+
 fn every_mode() -> [(&'static str, Unique); 4] {
     [
         ("done", Unique::until_done()),

@@ -144,7 +144,7 @@ async fn recoveries_do_not_conflict_with_the_task_itself() {
         stage.wait_for_state(mode, "gone").await;
         if mode == "time" {
             assert_duplicate_of(mode, &enqueue_later(&client, "next", unique).await);
-            stage.remove("unique:key").await;
+            stage.remove(super::LOCK).await;
         }
     }
     server.stop().await;

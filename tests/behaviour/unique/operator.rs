@@ -20,7 +20,7 @@ async fn a_task_from_the_archive_takes_its_lock_again() {
         assert_eq!(stage.state(mode).await, "pending");
         assert_duplicate_of(mode, &enqueue(&client, Unique::until_done()).await);
         inspector.delete("default", mode).await.unwrap();
-        stage.remove("unique:key").await;
+        stage.remove(super::LOCK).await;
     }
     stage.audit().await;
 }

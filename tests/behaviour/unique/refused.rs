@@ -18,7 +18,7 @@ async fn a_task_whose_id_exists_leaves_no_lock() {
         assert_eq!(stage.keys("unique:").await, [""; 0], "{mode}");
         let next = enqueue(&client, unique).await;
         assert!(next.is_new(), "{mode}");
-        stage.remove("unique:key").await;
+        stage.remove(super::LOCK).await;
     }
     assert!(!stage.record("taken").await.contains_key("unique"));
 }
@@ -71,7 +71,7 @@ async fn a_duplicate_changes_nothing() {
     );
     assert_eq!(before, after);
     assert_eq!(stage.count("pending").await, 0);
-    let ttl: u64 = stage.redis().pttl(stage.key("unique:key")).await.unwrap();
+    let ttl: u64 = stage.redis().pttl(stage.key(super::LOCK)).await.unwrap();
     // Due times are rounded up to the next ms.
     let most = 2 * HOUR.as_millis() as u64 + 1;
     assert!((most - 60_000..=most).contains(&ttl), "{ttl}");

@@ -169,7 +169,7 @@ async fn a_replaced_lock_lasts_as_long_as_the_new_due_time_needs() {
     let unique = || Unique::replace().at_most(HOUR);
     let first = edit(&client, "1", HOUR, unique()).await;
     assert_replaced(&first.id, &edit(&client, "2", 9 * HOUR, unique()).await);
-    let ttl: u64 = stage.redis().pttl(stage.key("unique:key")).await.unwrap();
+    let ttl: u64 = stage.redis().pttl(stage.key(super::LOCK)).await.unwrap();
     let wanted = 10 * HOUR.as_millis() as u64;
     assert!((wanted - 30_000..=wanted + 1).contains(&ttl), "{ttl}");
     assert_duplicate_of(

@@ -10,7 +10,7 @@ use crate::support::{HOUR, Stage, ms, task};
 
 /// What is left of the lock of the key `key`, in ms; -1 is for ever.
 async fn ttl(stage: &Stage) -> i64 {
-    stage.redis().pttl(stage.key("unique:key")).await.unwrap()
+    stage.redis().pttl(stage.key(super::LOCK)).await.unwrap()
 }
 
 #[track_caller]
@@ -35,7 +35,7 @@ async fn a_lock_lasts_for_the_delay_and_the_time_asked_for() {
             let enqueued = enqueue(&client, delay, unique).await;
             assert!(enqueued.is_new(), "{mode} {delay:?}");
             assert_about(ttl(&stage).await, delay + 2 * HOUR);
-            stage.remove("unique:key").await;
+            stage.remove(super::LOCK).await;
         }
     }
     let due = stage.in_future(HOUR).await;
@@ -52,7 +52,7 @@ async fn a_lock_without_a_time_lasts() {
         if mode != "time" {
             enqueue(&client, HOUR, unique.clone()).await;
             assert_eq!(ttl(&stage).await, -1, "{mode}");
-            stage.remove("unique:key").await;
+            stage.remove(super::LOCK).await;
         }
     }
 }
@@ -82,7 +82,7 @@ async fn a_lock_ends_with_its_time_though_its_task_lives() {
         let other = calls.next().await;
         call.complete();
         stage.wait_for_state(&first.id, "gone").await;
-        let lock = stage.key(&format!("unique:{mode}"));
+        let lock = stage.key(&format!("unique:kind{{{mode}}}"));
         let holder: Option<String> = stage.redis().get(lock).await.unwrap();
         if mode == "done" {
             assert_eq!(holder, Some(format!("done {}", second.id)));

@@ -156,7 +156,7 @@ impl Model {
 
 fn key(new: &New, unique: Unique) -> String {
     match unique.key {
-        Some(key) => key.to_owned(),
+        Some(key) => format!("{}{{{key}}}", new.kind),
         None => sha1(new.kind, new.payload),
     }
 }

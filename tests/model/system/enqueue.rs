@@ -11,10 +11,13 @@ use crate::task::{self, TaskOptions, Timeout};
 
 pub fn item(new: &New, model: &Model) -> EnqueueItem {
     let time = |from_now: i64| UNIX_EPOCH + ms(model.at(from_now));
+    let payload = shapes::bytes(new.payload);
+    let name = |unique| self::unique(unique).lock_name(new.kind, &payload);
     EnqueueItem {
         id: new.id.to_owned(),
         kind: new.kind.to_owned(),
-        payload: shapes::bytes(new.payload),
+        lock: new.unique.map(name),
+        payload,
         options: TaskOptions {
             queue: None,
             id: new.own_id.then(|| new.id.to_owned()),
