@@ -1,67 +1,37 @@
-use redis::Value;
+//! Pieces of scripts' replies.
 
-/// A reply that is taken apart from front to back. Each step answers `None` where the reply does not
-/// have the wanted shape, which its script's function turns into an error that names the script.
-pub(super) struct Parts(std::vec::IntoIter<Value>);
+use redis::{FromRedisValue, ParsingError, Value};
 
-impl Parts {
-    pub(super) fn of(reply: Value) -> Option<Self> {
-        match reply {
-            Value::Array(values) => Some(Self(values.into_iter())),
-            _ => None,
-        }
+/// Text that windlass wrote itself, or that is only shown: what is no UTF-8 in it is replaced.
+pub(super) struct Text(pub(super) String);
+
+impl FromRedisValue for Text {
+    fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
+        let bytes = Vec::from_redis_value(reply)?;
+        Ok(Self(
+            String::from_utf8(bytes).unwrap_or_else(|e| lossy(e.as_bytes())),
+        ))
     }
+}
 
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
+/// A whole number in decimal, or none where the text is empty.
+pub(super) struct Decimal(pub(super) Option<u64>);
 
-    pub(super) fn next(&mut self) -> Option<Value> {
-        self.0.next()
-    }
-
-    pub(super) fn integer(&mut self) -> Option<i64> {
-        match self.0.next()? {
-            Value::Int(n) => Some(n),
-            _ => None,
-        }
-    }
-
-    pub(super) fn bytes(&mut self) -> Option<Vec<u8>> {
-        match self.0.next()? {
-            Value::BulkString(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// Text that windlass wrote itself, or that is only shown.
-    pub(super) fn text(&mut self) -> Option<String> {
-        let bytes = self.bytes()?;
-        Some(
-            String::from_utf8(bytes)
-                .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()),
-        )
-    }
-
-    /// A number in decimal, or `None` inside where the text is empty.
-    pub(super) fn number<T: std::str::FromStr>(&mut self) -> Option<Option<T>> {
-        let text = self.text()?;
+impl FromRedisValue for Decimal {
+    fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
+        let Text(text) = Text::from_redis_value(reply)?;
         if text.is_empty() {
-            return Some(None);
+            return Ok(Self(None));
         }
-        text.parse().ok().map(Some)
+        let number = text.parse();
+        number.map_or_else(|_| Err("no whole number".into()), |n| Ok(Self(Some(n))))
     }
+}
 
-    pub(super) fn parts(&mut self) -> Option<Parts> {
-        Self::of(self.0.next()?)
-    }
+pub(super) fn texts(texts: Vec<Text>) -> Vec<String> {
+    texts.into_iter().map(|Text(text)| text).collect()
+}
 
-    /// All that is left, as texts.
-    pub(super) fn rest(mut self) -> Option<Vec<String>> {
-        (0..self.len()).map(|_| self.text()).collect()
-    }
-
-    pub(super) fn texts(&mut self) -> Option<Vec<String>> {
-        self.parts()?.rest()
-    }
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,5 +1,6 @@
-use redis::{Cmd, Value};
+use redis::{Cmd, from_redis_value};
 
+use super::reply::Text;
 use super::{BrokerError, Keys, LeaseHolder, LeasedId, Query, Queue};
 
 /// How many keys Redis looks at in one step: well under a millisecond of its time.
@@ -92,18 +93,9 @@ impl Cursor {
         command: &Cmd,
     ) -> Result<Vec<Vec<u8>>, BrokerError> {
         let unexpected = || BrokerError::Reply { script: "SCAN" };
-        let Value::Array(reply) = redis.query(command).await? else {
-            return Err(unexpected());
-        };
-        let Ok([Value::BulkString(cursor), Value::Array(found)]) = <[Value; 2]>::try_from(reply)
-        else {
-            return Err(unexpected());
-        };
-        self.0 = Some(String::from_utf8_lossy(&cursor).into_owned());
-        let texts = found.into_iter().filter_map(|value| match value {
-            Value::BulkString(text) => Some(text),
-            _ => None,
-        });
-        Ok(texts.collect())
+        let reply = redis.query(command).await?;
+        let (Text(cursor), found) = from_redis_value(reply).map_err(|_| unexpected())?;
+        self.0 = Some(cursor);
+        Ok(found)
     }
 }

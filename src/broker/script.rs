@@ -1,4 +1,4 @@
-use redis::{Cmd, ToRedisArgs, Value};
+use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
 
 use super::{BrokerError, Query, clock, lua};
 
@@ -55,6 +55,28 @@ impl Call<'_> {
         match redis.query(&self.command).await {
             Err(error) if is_no_script(&error) => redis.query(&self.with_text()).await,
             reply => reply,
+        }
+    }
+
+    /// Runs it and reads its reply.
+    pub(super) async fn read<T: FromRedisValue>(
+        &self,
+        redis: &impl Query,
+    ) -> Result<T, BrokerError> {
+        let reply = self.run(redis).await?;
+        T::from_redis_value(reply).map_err(|_| self.script.unexpected())
+    }
+
+    /// Runs it and reads its reply: one `T` for each of `count` tasks.
+    pub(super) async fn read_each<T: FromRedisValue>(
+        &self,
+        redis: &impl Query,
+        count: usize,
+    ) -> Result<Vec<T>, BrokerError> {
+        let replies: Vec<T> = self.read(redis).await?;
+        match replies.len() == count {
+            true => Ok(replies),
+            false => Err(self.script.unexpected()),
         }
     }
 

@@ -1,16 +1,14 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::Value;
-
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("adopt", include_str!("../../../lua/adopt.lua")));
 
-/// nowhere → active, for records that stand in no state set: with a lease that is long over, or of
-/// this length where one is left. Answers how many there were.
+/// nowhere → active, for records that are in no state set: with a lease that is long over, or of
+/// this length where one is left. Returns how many there were.
 pub(crate) async fn adopt(
     redis: &impl Query,
     queue: &Queue,
@@ -22,8 +20,5 @@ pub(crate) async fn adopt(
     for id in ids {
         call.arg(id);
     }
-    match call.run(redis).await? {
-        Value::Int(strays) => Ok(usize::try_from(strays).unwrap_or_default()),
-        _ => Err(SCRIPT.unexpected()),
-    }
+    call.read(redis).await
 }

@@ -1,7 +1,9 @@
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
+use redis::{FromRedisValue, Value};
+
+use super::super::reply::{Decimal, Text, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{ExpiredTask, LeaseHolder, LeasedId, Malformed, Record};
@@ -54,45 +56,56 @@ pub(crate) async fn claim(
         .arg(request.room.min(defaults::SCRIPT_TASKS))
         .arg(request.lease.as_millis() as u64)
         .arg(defaults::SCRIPT_BYTES);
-    let reply = Parts::of(call.run(redis).await?);
-    reply
-        .and_then(|parts| parse(parts, request.server))
-        .ok_or_else(|| SCRIPT.unexpected())
+    let reply = Flat(call.read::<Vec<Value>>(redis).await?.into_iter());
+    parse(reply, request.server).ok_or_else(|| SCRIPT.unexpected())
 }
 
-fn parse(mut parts: Parts, server: &str) -> Option<Claim> {
-    let number = u64::try_from(parts.integer()?).ok()?;
-    let now = u64::try_from(parts.integer()?).ok()?;
-    let more = parts.integer()? == 1;
-    let next_due = parts
-        .number::<u64>()?
-        .map(|due| Duration::from_millis(due.saturating_sub(now)));
-    let count = parts.integer()?;
+/// What is left of a reply without lists in it.
+struct Flat(std::vec::IntoIter<Value>);
+
+impl Flat {
+    fn next<T: FromRedisValue>(&mut self) -> Option<T> {
+        T::from_redis_value(self.0.next()?).ok()
+    }
+
+    fn list<T: FromRedisValue>(&mut self, len: usize) -> Option<Vec<T>> {
+        (0..len).map(|_| self.next()).collect()
+    }
+
+    fn pairs<A: FromRedisValue, B: FromRedisValue>(&mut self, len: usize) -> Option<Vec<(A, B)>> {
+        (0..len)
+            .map(|_| Some((self.next()?, self.next()?)))
+            .collect()
+    }
+}
+
+fn parse(mut reply: Flat, server: &str) -> Option<Claim> {
+    let (number, now, more) = (reply.next()?, reply.next()?, reply.next()?);
+    let Decimal(next_due) = reply.next()?;
     let holder = LeaseHolder::new(number, server);
+    let count: usize = reply.next()?;
     let tasks = (0..count).map(|_| {
-        let id: Arc<str> = parts.text()?.into();
-        let pairs = parts.integer()? / 2;
-        let pairs = (0..pairs).map(|_| Some((parts.bytes()?, parts.bytes()?)));
-        let pairs = pairs.collect::<Option<Vec<_>>>()?;
+        let Text(id) = reply.next()?;
+        let values: usize = reply.next()?;
         Some(ClaimedTask {
             leased: LeasedId {
-                id,
+                id: id.into(),
                 holder: holder.clone(),
             },
-            record: Record::parse(pairs.into_iter()),
+            record: Record::parse(reply.pairs(values / 2)?.into_iter()),
         })
     });
     let tasks = tasks.collect::<Option<_>>()?;
-    let count = parts.integer()?;
-    let malformed = (0..count).map(|_| parts.text()).collect::<Option<_>>()?;
-    let expired = ExpiredTask::parse_all(parts)?;
+    let count = reply.next()?;
+    let malformed = texts(reply.list(count)?);
+    let expired = reply.pairs(reply.0.len() / 2)?;
     Some(Claim {
         number,
         now,
         tasks,
         more,
-        next_due,
+        next_due: next_due.map(|due: u64| Duration::from_millis(due.saturating_sub(now))),
         malformed,
-        expired,
+        expired: expired.into_iter().map(ExpiredTask::from).collect(),
     })
 }

@@ -1,9 +1,9 @@
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redis::Value;
+use redis::{FromRedisValue, ParsingError, Value};
 
-use super::super::reply::Parts;
+use super::super::reply::Text;
 use super::super::script::{Call, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
@@ -44,17 +44,7 @@ pub(crate) async fn enqueue<'a>(
         add_options(&mut call, item);
         add_record(&mut call, item);
     }
-    let mut answers = Parts::of(call.run(redis).await?)
-        .filter(|answers| answers.len() == count)
-        .ok_or_else(|| SCRIPT.unexpected())?;
-    (0..count)
-        .map(|_| {
-            answers
-                .next()
-                .and_then(parse)
-                .ok_or_else(|| SCRIPT.unexpected())
-        })
-        .collect()
+    call.read_each(redis, count).await
 }
 
 /// What the script needs to know beside the record: nothing, for most tasks.
@@ -154,19 +144,16 @@ fn ms_or_empty(span: Option<Duration>) -> String {
     span.map_or(String::new(), |span| span.as_millis().to_string())
 }
 
-fn parse(answer: Value) -> Option<EnqueueAnswer> {
-    match answer {
-        Value::Int(1) => Some(EnqueueAnswer::New),
-        Value::Int(0) => Some(EnqueueAnswer::Exists),
-        answer => {
-            let mut parts = Parts::of(answer)?;
-            let code = parts.integer()?;
-            let holder = parts.text()?;
-            match code {
-                -1 => Some(EnqueueAnswer::Duplicate { holder }),
-                2 => Some(EnqueueAnswer::Replaced { holder }),
-                _ => None,
-            }
+impl FromRedisValue for EnqueueAnswer {
+    fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
+        match reply {
+            Value::Int(1) => Ok(Self::New),
+            Value::Int(0) => Ok(Self::Exists),
+            reply => match FromRedisValue::from_redis_value(reply)? {
+                (-1, Text(holder)) => Ok(Self::Duplicate { holder }),
+                (2, Text(holder)) => Ok(Self::Replaced { holder }),
+                _ => Err("no word for an enqueue".into()),
+            },
         }
     }
 }

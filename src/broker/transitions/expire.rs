@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use super::super::reply::Parts;
+use super::super::reply::{Text, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use crate::defaults;
@@ -26,17 +26,9 @@ pub(crate) struct ExpiredTask {
     pub(crate) kind: String,
 }
 
-impl ExpiredTask {
-    /// What is left of a reply: id and kind by turns.
-    pub(super) fn parse_all(mut parts: Parts) -> Option<Vec<Self>> {
-        (0..parts.len() / 2)
-            .map(|_| {
-                Some(Self {
-                    id: parts.text()?,
-                    kind: parts.text()?,
-                })
-            })
-            .collect()
+impl From<(Text, Text)> for ExpiredTask {
+    fn from((Text(id), Text(kind)): (Text, Text)) -> Self {
+        Self { id, kind }
     }
 }
 
@@ -44,14 +36,11 @@ impl ExpiredTask {
 pub(crate) async fn expire(redis: &impl Query, queue: &Queue) -> Result<Expired, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
     call.arg(defaults::SCRIPT_TASKS);
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
-}
-
-fn parse(mut parts: Parts) -> Option<Expired> {
-    Some(Expired {
-        more: parts.integer()? == defaults::SCRIPT_TASKS as i64,
-        malformed: parts.texts()?,
-        archived: ExpiredTask::parse_all(parts.parts()?)?,
+    let reply: (usize, Vec<Text>, Vec<(Text, Text)>) = call.read(redis).await?;
+    let (looked_at, malformed, archived) = reply;
+    Ok(Expired {
+        more: looked_at == defaults::SCRIPT_TASKS,
+        malformed: texts(malformed),
+        archived: archived.into_iter().map(ExpiredTask::from).collect(),
     })
 }

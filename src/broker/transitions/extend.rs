@@ -1,12 +1,11 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::Value;
+use redis::{FromRedisValue, ParsingError, Value};
 
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
-use super::settle::answers;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("extend", include_str!("../../../lua/extend.lua")));
@@ -36,11 +35,16 @@ pub(crate) async fn extend(
     for task in tasks {
         call.arg(&*task.id).arg(task.holder.as_str());
     }
-    let parse = |answer| match answer {
-        Value::Int(1) => Some(Extended::Done),
-        Value::Int(2) => Some(Extended::Cancelled),
-        Value::Int(0 | -1) => Some(Extended::Lost),
-        _ => None,
-    };
-    answers(&SCRIPT, &call, redis, tasks.len(), parse).await
+    call.read_each(redis, tasks.len()).await
+}
+
+impl FromRedisValue for Extended {
+    fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
+        match reply {
+            Value::Int(1) => Ok(Self::Done),
+            Value::Int(2) => Ok(Self::Cancelled),
+            Value::Int(0 | -1) => Ok(Self::Lost),
+            _ => Err("no word for an extension".into()),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
+use super::super::reply::{Text, lossy};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::span::delay_ms;
@@ -81,45 +81,32 @@ pub(crate) async fn take_hooks(
     for kind in kinds {
         call.arg(kind);
     }
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| TAKE.unexpected())
+    let (dropped, more, hooks): (usize, bool, Vec<Hook>) = call.read(redis).await?;
+    Ok(TakenHooks {
+        dropped,
+        more,
+        hooks: hooks.into_iter().map(TakenHook::from).collect(),
+    })
 }
 
-fn parse(mut parts: Parts) -> Option<TakenHooks> {
-    let dropped = usize::try_from(parts.integer()?).ok()?;
-    let more = parts.integer()? == 1;
-    let mut list = parts.parts()?;
-    let mut hooks = Vec::with_capacity(list.len() / 4);
-    while list.len() > 0 {
-        let id = list.text()?;
-        let not_before = list.text()?;
-        let died_at = list.number()??;
-        let mut fields = list.parts()?;
-        let (mut reason, mut error) = (String::new(), String::new());
-        let pairs = std::iter::from_fn(|| {
-            let (field, value) = (fields.bytes()?, fields.bytes()?);
-            match field.as_slice() {
-                b"reason" => reason = String::from_utf8_lossy(&value).into_owned(),
-                b"last_error" => error = String::from_utf8_lossy(&value).into_owned(),
-                _ => {}
-            }
-            Some((field, value))
-        });
-        let record = Record::parse(pairs);
-        hooks.push(TakenHook {
+/// As the script returns it: id, not before, when the task died, its record's fields and values.
+type Hook = (Text, Text, u64, Vec<(Vec<u8>, Vec<u8>)>);
+
+impl From<Hook> for TakenHook {
+    fn from((Text(id), Text(not_before), died_at, fields): Hook) -> Self {
+        let text_of = |name: &[u8]| {
+            let found = fields.iter().find(|(field, _)| field == name);
+            found.map_or(String::new(), |(_, value)| lossy(value))
+        };
+        Self {
             id,
             not_before,
             died_at,
-            reason,
-            error,
-            record,
-        });
+            reason: text_of(b"reason"),
+            error: text_of(b"last_error"),
+            record: Record::parse(fields.into_iter()),
+        }
     }
-    Some(TakenHooks {
-        dropped,
-        more,
-        hooks,
-    })
 }
 
 /// Ends this server's hold on hooks: (id, not before, what became of it).

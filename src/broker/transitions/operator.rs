@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use super::super::reply::Parts;
+use super::super::reply::Text;
 use super::super::script::{Call, Script};
 use super::super::{BrokerError, Keys, Query, Queue};
 
@@ -99,7 +99,7 @@ pub(crate) async fn end(
             .arg(u8::from(request.is_cancel))
             .arg(keys.control(""))
             .arg(&dead_holder);
-        let (word, holder) = words(&END, &call, redis).await?;
+        let (word, holder) = words(&call, redis).await?;
         let server = holder.split_once('@').map_or("", |(_, server)| server);
         // Once is enough: if it was claimed again meanwhile, that server will hear of it.
         let taken_over = !dead_holder.is_empty();
@@ -134,28 +134,18 @@ pub(crate) async fn look(
 ) -> Result<Option<Look>, BrokerError> {
     let mut call = LOOK.on(&queue.base);
     call.arg(id);
-    let reply = Parts::of(call.run(redis).await?);
-    let look = reply
-        .and_then(parse_look)
-        .ok_or_else(|| LOOK.unexpected())?;
-    Ok(Some(look).filter(|look| !look.state.is_empty()))
-}
-
-fn parse_look(mut parts: Parts) -> Option<Look> {
-    let state = parts.text()?;
-    let score = parts.number()?.unwrap_or_default();
-    let lease = parts.text()?;
-    let mut list = parts.parts()?;
-    let mut fields = Vec::with_capacity(list.len() / 2);
-    while list.len() > 0 {
-        fields.push((list.text()?, list.bytes()?));
-    }
-    Some(Look {
+    let reply: (Text, Text, Text, Vec<(Text, Vec<u8>)>) = call.read(redis).await?;
+    let (Text(state), Text(score), Text(lease), fields) = reply;
+    let fields = fields
+        .into_iter()
+        .map(|(Text(field), value)| (field, value));
+    let look = (!state.is_empty()).then(|| Look {
         state,
-        score,
+        score: score.parse().unwrap_or_default(),
         lease,
-        fields,
-    })
+        fields: fields.collect(),
+    });
+    Ok(look)
 }
 
 async fn answer(
@@ -163,18 +153,13 @@ async fn answer(
     call: &Call<'_>,
     redis: &impl Query,
 ) -> Result<Answer, BrokerError> {
-    let (word, detail) = words(script, call, redis).await?;
+    let (word, detail) = words(call, redis).await?;
     to_answer(&word, &detail).ok_or_else(|| script.unexpected())
 }
 
-async fn words(
-    script: &Script,
-    call: &Call<'_>,
-    redis: &impl Query,
-) -> Result<(String, String), BrokerError> {
-    let mut parts = Parts::of(call.run(redis).await?).ok_or_else(|| script.unexpected())?;
-    let words = parts.text().zip(parts.text());
-    words.ok_or_else(|| script.unexpected())
+async fn words(call: &Call<'_>, redis: &impl Query) -> Result<(String, String), BrokerError> {
+    let (Text(word), Text(detail)) = call.read(redis).await?;
+    Ok((word, detail))
 }
 
 fn to_answer(word: &str, detail: &str) -> Option<Answer> {

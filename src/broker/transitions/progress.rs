@@ -1,7 +1,5 @@
 use std::sync::LazyLock;
 
-use redis::Value;
-
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::LeasedId;
@@ -18,9 +16,5 @@ pub(crate) async fn progress(
 ) -> Result<bool, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
     call.arg(&*task.id).arg(task.holder.as_str()).arg(note);
-    match call.run(redis).await? {
-        Value::Int(1) => Ok(true),
-        Value::Int(0 | -1) => Ok(false),
-        _ => Err(SCRIPT.unexpected()),
-    }
+    Ok(call.read::<i64>(redis).await? == 1)
 }

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
+use super::super::reply::{Decimal, Text, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use crate::defaults;
@@ -28,23 +28,13 @@ pub(crate) struct Promoted {
 pub(crate) async fn promote(redis: &impl Query, queue: &Queue) -> Result<Promoted, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
     call.arg(defaults::SCRIPT_TASKS);
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
-}
-
-fn parse(mut parts: Parts) -> Option<Promoted> {
-    let moved = usize::try_from(parts.integer()?).ok()?;
-    let more = parts.integer()? == 1;
-    let deadlines_passed = parts.integer()? == 1;
-    let now = u64::try_from(parts.integer()?).ok()?;
-    let next_due = parts
-        .number::<u64>()?
-        .map(|due| Duration::from_millis(due.saturating_sub(now)));
-    Some(Promoted {
+    let reply: (usize, bool, bool, u64, Decimal, Vec<Text>) = call.read(redis).await?;
+    let (moved, more, deadlines_passed, now, Decimal(next_due), malformed) = reply;
+    Ok(Promoted {
         moved,
         more,
         deadlines_passed,
-        next_due,
-        malformed: parts.texts()?,
+        next_due: next_due.map(|due| Duration::from_millis(due.saturating_sub(now))),
+        malformed: texts(malformed),
     })
 }

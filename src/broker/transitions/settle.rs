@@ -2,9 +2,8 @@ use std::mem::discriminant;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::Value;
+use redis::{FromRedisValue, ParsingError, Value};
 
-use super::super::reply::Parts;
 use super::super::script::{Call, Script};
 use super::super::{ArchiveReason, BrokerError, Query, Queue};
 use super::LeasedId;
@@ -206,42 +205,24 @@ pub(crate) async fn settle(
         call.arg(&*task.id).arg(task.holder.as_str());
         how.add_to(&mut call);
     }
-    answers(script, &call, redis, settlements.len(), parse).await
+    call.read_each(redis, settlements.len()).await
 }
 
-fn parse(answer: Value) -> Option<Settled> {
-    match answer {
-        Value::Int(1) => Some(Settled::Done(Became::AsAsked)),
-        Value::Int(0) => Some(Settled::Gone),
-        Value::Int(-1) => Some(Settled::Stale),
-        Value::BulkString(text) if text == b"deleted" => Some(Settled::Done(Became::Deleted)),
-        Value::BulkString(text) => {
-            let reason = ArchiveReason::parse(std::str::from_utf8(&text).ok()?)?;
-            Some(Settled::Done(Became::Archived(reason)))
+impl FromRedisValue for Settled {
+    fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
+        match reply {
+            Value::Int(1) => Ok(Self::Done(Became::AsAsked)),
+            Value::Int(0) => Ok(Self::Gone),
+            Value::Int(-1) => Ok(Self::Stale),
+            Value::BulkString(word) if word == b"deleted" => Ok(Self::Done(Became::Deleted)),
+            Value::BulkString(word) => {
+                let reason = ArchiveReason::parse(&String::from_utf8(word)?);
+                let archived = reason.map(|reason| Self::Done(Became::Archived(reason)));
+                archived.ok_or_else(|| "an unknown reason".into())
+            }
+            _ => Err("no word for a settlement".into()),
         }
-        _ => None,
     }
-}
-
-/// Runs a call that returns one value for each of `count` tasks.
-pub(super) async fn answers<T>(
-    script: &Script,
-    call: &Call<'_>,
-    redis: &impl Query,
-    count: usize,
-    parse: impl Fn(Value) -> Option<T>,
-) -> Result<Vec<T>, BrokerError> {
-    let mut reply = Parts::of(call.run(redis).await?)
-        .filter(|reply| reply.len() == count)
-        .ok_or_else(|| script.unexpected())?;
-    (0..count)
-        .map(|_| {
-            reply
-                .next()
-                .and_then(&parse)
-                .ok_or_else(|| script.unexpected())
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -276,19 +257,20 @@ mod tests {
 
     #[test]
     fn each_word_of_a_reply_is_understood() {
-        let text = |text: &str| parse(Value::BulkString(text.as_bytes().to_vec()));
         let archived = |reason| Some(Settled::Done(Became::Archived(reason)));
-        for (code, settled) in [
-            (1, Some(Settled::Done(Became::AsAsked))),
-            (0, Some(Settled::Gone)),
-            (-1, Some(Settled::Stale)),
-            (2, None),
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        for (reply, settled) in [
+            (Value::Int(1), Some(Settled::Done(Became::AsAsked))),
+            (Value::Int(0), Some(Settled::Gone)),
+            (Value::Int(-1), Some(Settled::Stale)),
+            (Value::Int(2), None),
+            (text("deleted"), Some(Settled::Done(Became::Deleted))),
+            (text("cancelled"), archived(ArchiveReason::Cancelled)),
+            (text("operator"), archived(ArchiveReason::Operator)),
+            (text("nonsense"), None),
         ] {
-            assert_eq!(parse(Value::Int(code)), settled);
+            let read = Settled::from_redis_value(reply.clone()).ok();
+            assert_eq!(read, settled, "{reply:?}");
         }
-        assert_eq!(text("deleted"), Some(Settled::Done(Became::Deleted)));
-        assert_eq!(text("cancelled"), archived(ArchiveReason::Cancelled));
-        assert_eq!(text("operator"), archived(ArchiveReason::Operator));
-        assert_eq!(text("nonsense"), None);
     }
 }

@@ -1,7 +1,6 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use crate::defaults;
@@ -41,17 +40,12 @@ pub(crate) async fn sweep(
         .arg(request.archive_age.as_millis() as u64)
         .arg(defaults::HOOK_TRIES.as_millis() as u64)
         .arg(request.pass_over);
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
-}
-
-fn parse(mut parts: Parts) -> Option<Swept> {
-    let mut count = || usize::try_from(parts.integer()?).ok();
-    Some(Swept {
-        completed: count()?,
-        archived: count()?,
-        hooks_dropped: count()?,
-        spared: count()?,
-        more: count()? == 1,
+    let (completed, archived, hooks_dropped, spared, more) = call.read(redis).await?;
+    Ok(Swept {
+        completed,
+        archived,
+        hooks_dropped,
+        spared,
+        more,
     })
 }

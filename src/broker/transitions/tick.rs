@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
+use super::super::reply::{Text, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId, Record};
@@ -51,37 +51,33 @@ pub(crate) async fn tick(
         .arg(request.grace.as_millis() as u64)
         .arg(request.skew.as_millis() as u64)
         .arg(defaults::SCRIPT_RECORDS);
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
+    let reply: (u64, bool, Vec<Text>, Vec<Lost>) = call.read(redis).await?;
+    let (grace_left, hook_owed, malformed, lost) = reply;
+    Ok(Tick {
+        grace_left: Duration::from_millis(grace_left),
+        hook_owed,
+        malformed: texts(malformed),
+        lost: lost.into_iter().map(LostLease::from).collect(),
+    })
 }
 
-fn parse(mut parts: Parts) -> Option<Tick> {
-    let grace_left = Duration::from_millis(u64::try_from(parts.integer()?).ok()?);
-    let hook_owed = parts.integer()? == 1;
-    let malformed = parts.texts()?;
-    let mut list = parts.parts()?;
-    let mut lost = Vec::with_capacity(list.len() / 7);
-    while list.len() > 0 {
-        let task = LeasedId {
-            id: list.text()?.into(),
-            holder: LeaseHolder::found(&list.text()?),
-        };
-        let mut record = Record::of_kind(list.text()?);
+/// As the script returns it: id, holder, kind, retried, max_retry, lost before, policy.
+type Lost = (Text, Text, Text, Text, Text, Text, Text);
+
+impl From<Lost> for LostLease {
+    fn from((id, holder, kind, retried, max_retry, lost, policy): Lost) -> Self {
+        let mut record = Record::of_kind(kind.0);
         // A field that makes no sense counts as its default: the task must still be taken back.
-        record.retried = list.text()?.parse().unwrap_or(record.retried);
-        record.max_retry = list.text()?.parse().unwrap_or(record.max_retry);
-        let lost_before = list.text()?.parse().unwrap_or(0);
-        record.policy = list.text()?.parse().ok();
-        lost.push(LostLease {
-            task,
+        record.retried = retried.0.parse().unwrap_or(record.retried);
+        record.max_retry = max_retry.0.parse().unwrap_or(record.max_retry);
+        record.policy = policy.0.parse().ok();
+        Self {
+            task: LeasedId {
+                id: id.0.into(),
+                holder: LeaseHolder::found(&holder.0),
+            },
             record,
-            lost_before,
-        });
+            lost_before: lost.0.parse().unwrap_or(0),
+        }
     }
-    Some(Tick {
-        grace_left,
-        hook_owed,
-        malformed,
-        lost,
-    })
 }

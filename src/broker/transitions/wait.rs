@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Parts;
+use super::super::reply::Text;
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 
@@ -26,21 +26,13 @@ pub(crate) async fn wait(
 ) -> Result<Watched, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
     call.arg(id).arg(patience.as_millis() as u64);
-    let reply = Parts::of(call.run(redis).await?);
-    reply.and_then(parse).ok_or_else(|| SCRIPT.unexpected())
-}
-
-fn parse(mut parts: Parts) -> Option<Watched> {
-    let state = parts.text()?;
-    let result = parts.bytes()?;
+    let reply: (Text, Vec<u8>, Text, Text) = call.read(redis).await?;
+    let (Text(state), result, Text(reason), Text(error)) = reply;
     match state.as_str() {
-        "waiting" => Some(Watched::Waiting),
-        "completed" => Some(Watched::Completed { result }),
-        "archived" => Some(Watched::Archived {
-            reason: parts.text()?,
-            error: parts.text()?,
-        }),
-        "gone" => Some(Watched::Gone),
-        _ => None,
+        "waiting" => Ok(Watched::Waiting),
+        "completed" => Ok(Watched::Completed { result }),
+        "archived" => Ok(Watched::Archived { reason, error }),
+        "gone" => Ok(Watched::Gone),
+        _ => Err(SCRIPT.unexpected()),
     }
 }
