@@ -28,6 +28,7 @@ pub(super) fn delivery(kind: &str) -> Delivery {
         deadline: None,
         cancellation: Cancellation::new(),
         headers: Vec::new(),
+        keeps_result: true,
         slot: None,
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Delivery {
     pub deadline: Option<Instant>,
     pub cancellation: Cancellation,
     pub headers: Vec<(String, String)>,
+    /// Whether the handler's result is of any use.
+    pub keeps_result: bool,
     /// Held by the thread of a blocking handler for as long as it runs, so that a handler which the
     /// server has given up still takes up its slot. `None`: no server runs it.
     pub slot: Option<Weak<dyn Slot>>,
@@ -185,6 +187,10 @@ impl TaskContext {
         let slot = slot.upgrade().ok_or(ProgressError::Ended)?;
         let note = truncate(note, MAX_NOTE);
         slot.progress(format!("{done}/{total} {note}")).await
+    }
+
+    pub(in crate::router) fn keeps_result(&self) -> bool {
+        self.0.delivery.keeps_result
     }
 
     /// Keeps the server's slot taken until it is dropped. `None` if no server runs this.

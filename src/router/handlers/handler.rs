@@ -1,8 +1,11 @@
+use std::any::TypeId;
+
 use serde::Serialize;
 
 use super::sealed::Sealed;
 use crate::router::outcomes::{BoxError, Failure, Outcome};
 use crate::task::encode;
+use crate::user_code::{Contained, catch};
 
 /// A function that runs tasks.
 ///
@@ -99,8 +102,8 @@ impl<F: Future> HandlerFuture for F {
 /// What a handler returns in the end: a `Result`.
 ///
 /// There is nothing to implement. `Ok(())` is success without a result; any other `Ok` value is
-/// encoded as MessagePack and is the task's result. An `Err` is retried, unless it carries another
-/// verdict (see [`TaskError`](crate::TaskError)).
+/// encoded as MessagePack and is the task's result, if the task has a retention. An `Err` is retried,
+/// unless it carries another verdict (see [`TaskError`](crate::TaskError)).
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "not what a handler returns",
@@ -109,7 +112,7 @@ impl<F: Future> HandlerFuture for F {
 )]
 pub trait HandlerResult: Sealed<Outcome> {
     #[doc(hidden)]
-    fn into_outcome(self) -> Outcome;
+    fn into_outcome(self, keeps_result: bool) -> Outcome;
 }
 
 impl<R, E> Sealed<Outcome> for Result<R, E> {}
@@ -119,24 +122,32 @@ where
     R: Serialize + 'static,
     E: Into<BoxError>,
 {
-    fn into_outcome(self) -> Outcome {
-        use std::any::TypeId;
+    fn into_outcome(self, keeps_result: bool) -> Outcome {
         match self {
-            Ok(_) if TypeId::of::<R>() == TypeId::of::<()>() => Outcome::completed(),
-            Ok(result) => match encode(&result) {
-                Ok(bytes) => Outcome::Completed(Some(bytes)),
-                Err(error) => Outcome::Failed(Failure::unencodable(error)),
-            },
+            Ok(result) => completed(result, keeps_result),
             Err(error) => Outcome::failed(error),
         }
+    }
+}
+
+/// The work is done. So no panic of the result's type may end in another attempt.
+fn completed<R: Serialize + 'static>(result: R, keeps_result: bool) -> Outcome {
+    let result = Contained::new(result);
+    if !keeps_result || TypeId::of::<R>() == TypeId::of::<()>() {
+        return Outcome::completed();
+    }
+    match catch(|| encode(&*result)) {
+        Ok(Ok(bytes)) => Outcome::Completed(Some(bytes)),
+        Ok(Err(error)) => Failure::unencodable(error).into(),
+        Err(panicked) => Failure::unencodable(panicked).into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::fixture::{Number, encoded, failure, result};
-    use crate::router::{FailureCause, Router, TaskContext, Verdict};
+    use crate::router::fixture::{Number, delivery, encoded, failure, result, routes};
+    use crate::router::{Delivery, FailureCause, Router, TaskContext, Verdict};
     use crate::task::RawTask;
 
     #[tokio::test]
@@ -166,6 +177,53 @@ mod tests {
         assert_eq!(failure.verdict(), Verdict::SkipRetry);
         assert_eq!(failure.cause(), FailureCause::Unencodable);
         assert!(failure.text().ends_with("I will not"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_result_that_is_kept_is_not_worth_another_attempt() {
+        struct Bomb;
+        impl Serialize for Bomb {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                panic!("encoded")
+            }
+        }
+        let router = Router::new().task(async |_: Number| Ok::<_, String>(Bomb));
+        let outcome = router.perform(Number(1)).await;
+        let failure = failure(&outcome);
+        assert_eq!(failure.verdict(), Verdict::SkipRetry);
+        assert_eq!(failure.cause(), FailureCause::Unencodable);
+        assert!(failure.text().ends_with(": encoded"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_result_that_nobody_keeps_is_not_encoded_and_may_panic_when_dropped() {
+        struct Bomb;
+        impl Serialize for Bomb {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                unreachable!("it is not encoded")
+            }
+        }
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("dropped")
+            }
+        }
+        fn blocking(_: Number) -> Result<Bomb, String> {
+            Ok(Bomb)
+        }
+        let routers = [
+            Router::new().task(async |_: Number| Ok::<_, String>(Bomb)),
+            Router::new().blocking_task(blocking),
+        ];
+        for router in routers {
+            let context = TaskContext::new(Delivery {
+                keeps_result: false,
+                ..delivery("number")
+            });
+            let run = routes(router).dispatch(context, encoded(&Number(1)));
+            let outcome = run.await;
+            assert!(matches!(outcome, Outcome::Completed(None)), "{outcome:?}");
+        }
     }
 
     #[tokio::test]

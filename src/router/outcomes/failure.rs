@@ -37,6 +37,9 @@ pub enum FailureCause {
     Cancelled,
     /// No handler takes tasks of this kind.
     UnknownKind,
+    /// The operating system had no thread for a blocking handler, which has not run. The task is
+    /// handed back and spends no retry.
+    NotStarted,
 }
 
 impl Failure {
@@ -101,9 +104,14 @@ impl Failure {
         Self::new(error.into(), Verdict::SkipRetry, FailureCause::Undecodable)
     }
 
-    pub(crate) fn unencodable(error: PayloadError) -> Self {
-        let error = Ended::Unencodable(error);
+    pub(crate) fn unencodable(error: impl Into<BoxError>) -> Self {
+        let error = Ended::Unencodable(error.into());
         Self::new(error.into(), Verdict::SkipRetry, FailureCause::Unencodable)
+    }
+
+    pub(crate) fn not_started(error: std::io::Error) -> Self {
+        let error = Ended::NotStarted(error);
+        Self::new(error.into(), Verdict::Retry, FailureCause::NotStarted)
     }
 
     pub(crate) fn unknown_kind(kind: &str) -> Self {
@@ -144,9 +152,11 @@ enum Ended {
     #[error("cancelled: {0}")]
     Cancelled(CancelReason),
     #[error("the result cannot be stored")]
-    Unencodable(#[source] PayloadError),
+    Unencodable(#[source] BoxError),
     #[error("no handler for tasks of kind {0:?}")]
     UnknownKind(String),
+    #[error("no thread could be started for the handler")]
+    NotStarted(#[source] std::io::Error),
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use crate::task::{PayloadError, decode};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The handler returned `Ok`. Holds the encoded result, or `None` if that was `()`.
+    /// The handler returned `Ok`. Holds the encoded result; `None` if that was `()`, or if the task has
+    /// no retention, so that nobody keeps it.
     Completed(Option<Vec<u8>>),
     /// The handler returned `Err`, panicked, was cancelled, or was never reached.
     Failed(Failure),
@@ -39,7 +40,8 @@ impl Outcome {
         }
     }
 
-    /// The decoded result; `None` if the attempt failed, or the handler returned `()`.
+    /// The decoded result; `None` if the attempt failed, the handler returned `()`, or nobody keeps the
+    /// result.
     ///
     /// # Errors
     ///

@@ -4,6 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use crate::router::handlers::TaskContext;
 use crate::router::outcomes::{Failure, Outcome};
@@ -15,16 +16,18 @@ use crate::user_code::{catch, truncate};
 /// to its end and keeps its slot until then.
 pub(super) fn on_thread(
     context: TaskContext,
-    handler: impl FnOnce(TaskContext) -> Outcome + Send + 'static,
+    handler: impl FnOnce(&TaskContext) -> Outcome + Send + 'static,
 ) -> Result<BoxFuture<'static, Outcome>, Failure> {
     let (sender, receiver) = oneshot::channel();
     let slot = context.slot();
     let name = thread_name(context.kind());
     // So that a blocking handler can spawn on the server's runtime and `block_on` its futures.
     let runtime = Handle::try_current().ok();
+    // So that what it logs names its task.
+    let span = Span::current();
     let run = move || {
-        let _entered = runtime.as_ref().map(Handle::enter);
-        let outcome = catch(|| handler(context)).unwrap_or_else(|p| Failure::from_panic(p).into());
+        let _entered = (runtime.as_ref().map(Handle::enter), span.enter());
+        let outcome = catch(|| handler(&context)).unwrap_or_else(|p| Failure::from_panic(p).into());
         // First, so that whoever has the outcome finds the slot free.
         drop(slot);
         // An error means that the handler was given up, and nobody waits for its outcome.
@@ -32,7 +35,7 @@ pub(super) fn on_thread(
     };
     match thread::Builder::new().name(name).spawn(run) {
         Ok(_detached) => Ok(receiver.map(received).boxed()),
-        Err(error) => Err(Failure::from_error(error.into())),
+        Err(error) => Err(Failure::not_started(error)),
     }
 }
 

@@ -75,6 +75,7 @@ fn context(id: String, kind: String, options: TaskOptions) -> TaskContext {
         },
         cancellation: Cancellation::new(),
         headers: options.headers,
+        keeps_result: true,
         slot: None,
     })
 }

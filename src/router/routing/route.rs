@@ -42,7 +42,8 @@ impl Route {
         let run = move |context: TaskContext, payload: Vec<u8>| {
             let (task, args) = arguments(&context, payload, read)?;
             let future = handler.call(task, args);
-            Ok(future.map(HandlerResult::into_outcome).boxed())
+            let keeps = context.keeps_result();
+            Ok(future.map(move |it| it.into_outcome(keeps)).boxed())
         };
         Self {
             run: Arc::new(run),
@@ -60,8 +61,11 @@ impl Route {
         let run = move |context: TaskContext, payload: Vec<u8>| {
             let handler = Arc::clone(&handler);
             blocking::on_thread(context, move |context| {
-                match arguments(&context, payload, read) {
-                    Ok((task, args)) => handler.call(task, args).into_outcome(),
+                match arguments(context, payload, read) {
+                    Ok((task, args)) => {
+                        let result = handler.call(task, args);
+                        result.into_outcome(context.keeps_result())
+                    }
                     Err(failure) => Outcome::Failed(failure),
                 }
             })

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use tracing::Span;
+
 use crate::broker::ArchiveReason;
 
 /// Something that an operator may want to count or be told of; see
@@ -92,4 +94,34 @@ pub enum Event {
         /// Which one.
         &'static str,
     ),
+}
+
+impl Event {
+    /// The span in which the user's function is told of it.
+    pub(super) fn span(&self, server_id: &str) -> Span {
+        let (id, kind, queue) = match self {
+            Self::Retried {
+                id, kind, queue, ..
+            }
+            | Self::Archived {
+                id, kind, queue, ..
+            }
+            | Self::Deleted { id, kind, queue } => (Some(id), Some(kind), Some(queue)),
+            Self::LeaseLost { id, queue }
+            | Self::SettleRefused { id, queue }
+            | Self::Malformed { id, queue } => (Some(id), None, Some(queue)),
+            Self::HandlerLeaked { id, kind } => (Some(id), Some(kind), None),
+            Self::ConnectionLost { .. }
+            | Self::ConnectionRestored { .. }
+            | Self::RuntimeBlocked(_)
+            | Self::CallbackPanicked(_) => (None, None, None),
+        };
+        tracing::info_span!(
+            "event",
+            task.id = id,
+            task.kind = kind,
+            queue,
+            server.id = server_id,
+        )
+    }
 }

@@ -27,7 +27,9 @@ impl Observer {
             .spawn(move || {
                 while let Some(event) = runtime.block_on(self.next()) {
                     // Outside the runtime, where it may block. Its panic is its own affair.
-                    if let Err(panicked) = catch(|| (self.observer)(&event)) {
+                    let span = event.span(&self.shared.id);
+                    let told = span.in_scope(|| catch(|| (self.observer)(&event)));
+                    if let Err(panicked) = told {
                         self.shared.callback_panicked("on_event", &panicked);
                     }
                 }

@@ -1,8 +1,9 @@
 use std::mem::take;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use crate::broker::{Claim, ClaimedTask, How, Malformed, Queue, Record, Settlement};
@@ -22,6 +23,9 @@ pub(crate) struct Executor {
     tracker: TaskTracker,
     settle: SettleChannels,
 }
+
+/// How long a slot rests for whose blocking handler the system had no thread.
+const OUT_OF_THREADS: Duration = Duration::from_secs(1);
 
 /// What a handler gets of a record: payload and headers.
 type Work = Result<(Vec<u8>, Vec<(String, String)>), Malformed>;
@@ -108,6 +112,7 @@ async fn run(
     attempt.settles();
     let task = attempt.leased.clone();
     let settlement = Settlement { task, how };
+    let not_started = settlement.how == How::Release { started: false };
     // Bounded: while Redis takes no settlements, slots stay taken. The settler outlives all handlers
     // unless the server was dropped; then the lease runs out.
     let _ = settle
@@ -116,5 +121,9 @@ async fn run(
             settlement,
         })
         .await;
+    if not_started {
+        // The system is out of threads, or of memory. So this slot claims nothing for a while.
+        shared.unless_quiet(sleep(OUT_OF_THREADS)).await;
+    }
     drop(slot);
 }

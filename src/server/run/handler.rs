@@ -4,8 +4,9 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use crate::broker::How;
-use crate::router::{Cancellation, Delivery, Outcome, Slot, TaskContext};
+use crate::router::{Cancellation, Delivery, FailureCause, Outcome, Slot, TaskContext};
 use crate::server::Event;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::run::attempt::{Attempt, Limit};
 use crate::server::run::handler_slot::HandlerSlot;
 use crate::server::settle::advice;
@@ -36,18 +37,13 @@ pub(crate) async fn run(
         deadline: attempt.limit.map(|limit| limit.at),
         cancellation: attempt.cancellation.clone(),
         headers,
+        keeps_result: attempt.record.keeps_result,
         slot: Some(handler_slot.clone()),
     });
-    let span = tracing::info_span!(
-        "task",
-        task.id = &*attempt.leased.id,
-        task.kind = attempt.record.kind,
-        queue = &*attempt.queue.name,
-        attempt = u64::from(attempt.record.retried) + 1,
-        lease = attempt.lease,
-        server.id = &*shared.id,
-    );
-    let handler = shared.routes.dispatch(context, payload).instrument(span);
+    let span = attempt.name().span(&shared.id);
+    span.record("lease", attempt.lease);
+    let handler = shared.routes.dispatch(context, payload);
+    let handler = handler.instrument(span.clone());
     let grace = shared.config.cancel_grace;
     let mut ended = supervise(handler, &attempt.cancellation, attempt.limit, grace).await;
     if let Ended::GivenUp { still_runs, .. } = &mut ended {
@@ -56,11 +52,24 @@ pub(crate) async fn run(
             leaked(shared, attempt, handler_slot);
         }
     }
+    if let Ended::Returned(Outcome::Failed(failure), _) = &ended
+        && failure.cause() == FailureCause::NotStarted
+    {
+        log_limited!(
+            shared,
+            &*attempt.queue.name,
+            error,
+            "a blocking handler could not be started; its task is handed back",
+            task.id = &*attempt.leased.id,
+            task.kind = attempt.record.kind,
+            error = failure.text(),
+        );
+    }
     let outcome = match decide::outcome(ended)? {
         Ok(outcome) => outcome,
         Err(how) => return Some(how),
     };
-    let advice = advice::on_outcome(shared, attempt, &outcome);
+    let advice = span.in_scope(|| advice::on_outcome(shared, attempt, &outcome));
     Some(decide::after_attempt(&attempt.record, outcome, advice))
 }
 

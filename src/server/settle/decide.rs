@@ -39,6 +39,11 @@ pub(crate) struct Advice {
 pub(crate) fn outcome(ended: Ended) -> Option<Result<Outcome, How>> {
     const RELEASE: How = How::Release { started: true };
     match ended {
+        Ended::Returned(Outcome::Failed(failure), _)
+            if failure.cause() == FailureCause::NotStarted =>
+        {
+            Some(Err(How::Release { started: false }))
+        }
         // A handler that fails because the server stops has not failed: unless it gives a verdict of
         // its own, its task is handed back.
         Ended::Returned(Outcome::Failed(failure), Some(CancelReason::Shutdown))
@@ -313,15 +318,22 @@ mod tests {
         let said = |ended| match outcome(ended) {
             None => "nothing".to_owned(),
             Some(Err(How::Release { started: true })) => "released".to_owned(),
+            Some(Err(How::Release { started: false })) => "released unstarted".to_owned(),
             Some(Ok(Outcome::Failed(failure))) => failure.text(),
             other => format!("{other:?}"),
         };
         let plain = |reason| Ended::Returned(Outcome::failed("oh"), reason);
+        let returned_unstarted = |reason| {
+            let failure = Failure::not_started(std::io::ErrorKind::WouldBlock.into());
+            Ended::Returned(failure.into(), reason)
+        };
         for (ended, expected) in [
             (plain(None), "oh"),
             (plain(Some(Timeout)), "oh"),
             (plain(Some(Shutdown)), "released"),
             (returned(TaskError::skip_retry("no"), Some(Shutdown)), "no"),
+            (returned_unstarted(None), "released unstarted"),
+            (returned_unstarted(Some(Timeout)), "released unstarted"),
             (given_up(Timeout, false), "timed out after 7s"),
             (
                 given_up(Deadline, true),

@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
 use crate::defaults::{HOOK_TIMEOUT, HOOKS_AT_ONCE};
@@ -133,7 +134,16 @@ impl Hooks {
             died_at: UNIX_EPOCH + Duration::from_millis(taken.died_at),
         };
         let (id, kind) = (letter.id.clone(), letter.kind.clone());
-        let problem = match tokio::time::timeout(HOOK_TIMEOUT, hook(letter)).await {
+        let span = tracing::info_span!(
+            "dead_letter_hook",
+            task.id = id,
+            task.kind = kind,
+            queue = &*queue.name,
+            server.id = &*self.shared.id,
+        );
+        // Also what the function does before it returns its future.
+        let run = async { hook(letter).await }.instrument(span);
+        let problem = match tokio::time::timeout(HOOK_TIMEOUT, run).await {
             Ok(Outcome::Completed(_)) => {
                 self.shared.counters.hooks_run.add(1);
                 return HookEnd::Done;

@@ -108,7 +108,8 @@ impl Recoverer {
 
     fn settlement(&self, queue: &Queue, lost: &LostLease) -> Settlement {
         let in_a_row = lost.lost_before.saturating_add(1);
-        let advice = advice::on_lost_lease(&self.shared, queue, lost);
+        let span = name(queue, lost).span(&self.shared.id);
+        let advice = span.in_scope(|| advice::on_lost_lease(&self.shared, queue, lost));
         let max_in_a_row = self.shared.config.max_lost;
         Settlement {
             task: lost.task.clone(),

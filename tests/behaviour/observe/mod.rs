@@ -4,3 +4,4 @@ mod counters;
 mod deaths;
 mod events;
 mod observer;
+mod spans;

@@ -2,6 +2,7 @@
 
 mod leases;
 mod panics;
+mod threads;
 mod time_limits;
 mod unknown_kind;
 mod verdicts;
