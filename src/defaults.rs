@@ -18,6 +18,9 @@ pub const TASK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 pub const MAX_RETRY: u32 = 25;
 /// The longest delay that the default retry formula gives.
 pub const RETRY_DELAY_CAP: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The part of its delay by which a retry policy varies it, up or down: what failed together does not
+/// come back together.
+pub const RETRY_JITTER: f64 = 0.1;
 /// How long a lease lasts without a heartbeat.
 pub const LEASE: Duration = Duration::from_secs(30);
 /// How often a server extends its leases and publishes its record: a third of the lease.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::InvalidTask;
-use crate::defaults::{FAR, RETRY_DELAY_CAP};
+use crate::defaults::{FAR, RETRY_DELAY_CAP, RETRY_JITTER};
 
 /// How long a task waits after its failures, stored with the task. It takes precedence over the server's
 /// own function. A handler's `retry_after` takes precedence over it.
@@ -14,10 +14,10 @@ use crate::defaults::{FAR, RETRY_DELAY_CAP};
 /// # use std::time::Duration;
 /// use windlass::RetryPolicy;
 ///
-/// let every_minute = RetryPolicy::fixed(Duration::from_secs(60));
+/// let about_every_minute = RetryPolicy::fixed(Duration::from_secs(60));
 /// let doubling = RetryPolicy::exponential(Duration::from_secs(1), 2.0)
-///     .cap(Duration::from_secs(600))
-///     .jitter(0.1);
+///     .cap(Duration::from_secs(600));
+/// let exact = RetryPolicy::fixed(Duration::from_secs(60)).jitter(0);
 /// let steps = RetryPolicy::list([Duration::from_secs(1), Duration::from_secs(30)]);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -83,9 +83,11 @@ impl RetryPolicy {
         self
     }
 
-    /// Each delay is varied by up to this part of it, up or down: 0.1 is ± 10 %. Default: 0.
-    pub fn jitter(mut self, part: f64) -> Self {
-        self.jitter = part;
+    /// Each delay is varied by up to this part of it, up or down: 0.1 is ± 10 %. So tasks that fail at
+    /// the same time are not all tried again at the same time. With 0, delays are exact.
+    /// Default: 0.1.
+    pub fn jitter(mut self, part: impl Into<f64>) -> Self {
+        self.jitter = part.into();
         self
     }
 
@@ -119,7 +121,7 @@ impl RetryPolicy {
         Self {
             shape,
             cap: RETRY_DELAY_CAP,
-            jitter: 0.0,
+            jitter: RETRY_JITTER,
         }
     }
 
@@ -203,17 +205,17 @@ mod tests {
 
     #[test]
     fn each_shape_gives_its_delays_within_its_cap() {
-        let list = RetryPolicy::list([S(1), S(30)]);
+        let list = RetryPolicy::list([S(1), S(30)]).jitter(0);
         assert_eq!(
             [0, 1, 2, u32::MAX].map(|n| list.delay(n)),
             [S(1), S(30), S(30), S(30)]
         );
-        let doubling = RetryPolicy::exponential(S(1), 2.0).cap(S(10));
+        let doubling = RetryPolicy::exponential(S(1), 2.0).cap(S(10)).jitter(0);
         assert_eq!(
             [0, 1, 3, 4, u32::MAX].map(|n| doubling.delay(n)),
             [S(1), S(2), S(8), S(10), S(10)]
         );
-        assert_eq!(RetryPolicy::fixed(S(5)).delay(7), S(5));
+        assert_eq!(RetryPolicy::fixed(S(5)).jitter(0).delay(7), S(5));
         assert_eq!(
             RetryPolicy::fixed(Duration::MAX)
                 .jitter(1.0)
@@ -235,11 +237,33 @@ mod tests {
     }
 
     #[test]
-    fn jitter_varies_a_delay_by_its_part() {
-        let policy = RetryPolicy::fixed(S(100)).jitter(0.1);
-        let delays: Vec<_> = (0..200).map(|_| policy.delay(0)).collect();
-        assert!(delays.iter().all(|d| (S(90)..=S(110)).contains(d)));
-        assert!(delays.iter().any(|d| *d < S(99)) && delays.iter().any(|d| *d > S(101)));
+    fn a_herd_of_retries_is_spread_unless_delays_are_exact() {
+        let policies = [
+            RetryPolicy::fixed(S(100)),
+            RetryPolicy::exponential(S(100), 2.0),
+            RetryPolicy::list([S(100)]),
+        ];
+        for policy in policies {
+            let delays: Vec<_> = (0..500).map(|_| policy.delay(0)).collect();
+            assert!(delays.iter().all(|d| (S(90)..=S(110)).contains(d)));
+            for tenth in 0..10 {
+                let (from, to) = (S(90 + 2 * tenth), S(92 + 2 * tenth));
+                let within = delays.iter().filter(|d| (from..to).contains(d)).count();
+                assert!(
+                    (20..100).contains(&within),
+                    "{within} from {from:?} to {to:?}"
+                );
+            }
+            let exact = policy.jitter(0);
+            assert!((0..100).all(|_| exact.delay(0) == S(100)));
+        }
+    }
+
+    #[test]
+    fn what_0_1_has_stored_is_read_as_it_was_meant() {
+        // A policy of 0.1 without a jitter of its own.
+        let stored: Result<RetryPolicy, _> = "fixed 5000 cap 604800000 jitter 0".parse();
+        assert_eq!(stored, Ok(RetryPolicy::fixed(S(5)).jitter(0)));
     }
 
     #[test]
@@ -252,7 +276,7 @@ mod tests {
         for policy in policies {
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
-        let far = RetryPolicy::fixed(Duration::MAX).to_string();
+        let far = RetryPolicy::fixed(Duration::MAX).jitter(0).to_string();
         let far = far.parse().map(|policy: RetryPolicy| policy.delay(0));
         assert_eq!(far, Ok(RETRY_DELAY_CAP));
         for bad in [

@@ -45,7 +45,7 @@ macro_rules! shown_as_numbers {
         }
     )*};
 }
-shown_as_numbers!(u8 u32 usize);
+shown_as_numbers!(u8 u32 usize f64);
 
 fn bytes(n: usize) -> String {
     match n {
@@ -67,7 +67,7 @@ macro_rules! values {
 /// Every public constant, as the docs write it.
 fn constants() -> BTreeMap<&'static str, String> {
     values!(
-        PREFIX REDIS_URL QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP LEASE HEARTBEAT CLOCK_SKEW
+        PREFIX REDIS_URL QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP RETRY_JITTER LEASE HEARTBEAT CLOCK_SKEW
         SCAN MAX_LOST MAX_PRIORITY SHUTDOWN_GRACE CANCEL_GRACE CONNECT_TIMEOUT COMMAND_TIMEOUT
         TCP_KEEPALIVE TCP_USER_TIMEOUT UNKNOWN_KIND_DELAY MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE SWEEP
         HOOKS_AT_ONCE HOOK_TIMEOUT HOOK_TRIES EVENTS;
@@ -97,8 +97,9 @@ fn the_table_in_the_architecture_is_right_and_whole() {
 }
 
 /// Options whose constants are not called like them.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("cap", "RETRY_DELAY_CAP"),
+    ("jitter", "RETRY_JITTER"),
     ("max_lost_leases", "MAX_LOST"),
     ("queues", "QUEUE"),
     ("redis", "REDIS_URL"),

@@ -74,7 +74,7 @@ async fn what_is_set_at_the_enqueue_wins() {
         assert_eq!(task.fields.get(absent), None, "{absent}");
     }
     assert_eq!(task.fields["timeout"], "0");
-    assert_eq!(task.fields["unique"], "started:key");
+    assert_eq!(task.fields["unique"], "started:report{key}");
     assert!(task.fields["policy"].starts_with("fixed 500 "));
     assert_eq!(task.fields["h:origin"], "enqueue");
     assert_eq!(task.fields["h:kept"], "type");

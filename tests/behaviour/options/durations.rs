@@ -20,7 +20,7 @@ async fn options_of_a_task_take_short_spans() {
     for span in SPANS {
         let unique = Unique::replace().key("key").at_most(span.max(ms(1)));
         let enqueue = client.enqueue(task("x")).delay(span).retention(span);
-        let enqueue = enqueue.retry_policy(RetryPolicy::exponential(span, 2.0).cap(span));
+        let enqueue = enqueue.retry_policy(RetryPolicy::exponential(span, 2.0).cap(span).jitter(0));
         let before = stage.now().await;
         let id = enqueue.unique(unique.max_wait(span)).await.unwrap().id;
         let call = calls.next().await;

@@ -47,7 +47,7 @@ async fn delays(
 #[tokio::test]
 async fn a_fixed_delay_is_kept_after_each_failure() {
     let stage = Stage::new("fixed").await;
-    let policy = RetryPolicy::fixed(Duration::from_secs(7_000));
+    let policy = RetryPolicy::fixed(Duration::from_secs(7_000)).jitter(0);
     let seen = delays(&stage, stage.server(), policy, 3).await;
     assert_eq!(seen, [7_000; 3]);
 }
@@ -55,7 +55,7 @@ async fn a_fixed_delay_is_kept_after_each_failure() {
 #[tokio::test]
 async fn a_list_is_gone_through_and_its_last_delay_repeated() {
     let stage = Stage::new("list").await;
-    let policy = RetryPolicy::list([3_000, 2_000, 1_000].map(Duration::from_secs));
+    let policy = RetryPolicy::list([3_000, 2_000, 1_000].map(Duration::from_secs)).jitter(0);
     let seen = delays(&stage, stage.server(), policy, 4).await;
     assert_eq!(seen, [3_000, 2_000, 1_000, 1_000]);
 }
@@ -64,7 +64,7 @@ async fn a_list_is_gone_through_and_its_last_delay_repeated() {
 async fn an_exponential_delay_grows_up_to_its_cap() {
     let stage = Stage::new("exponential").await;
     let policy = RetryPolicy::exponential(Duration::from_secs(1_000), 1.5);
-    let policy = policy.cap(Duration::from_secs(2_000));
+    let policy = policy.cap(Duration::from_secs(2_000)).jitter(0);
     let seen = delays(&stage, stage.server(), policy, 4).await;
     assert_eq!(seen, [1_000, 1_500, 2_000, 2_000]);
 }
@@ -73,7 +73,7 @@ async fn an_exponential_delay_grows_up_to_its_cap() {
 async fn the_tasks_policy_goes_before_the_servers_function() {
     let stage = Stage::new("before-server").await;
     let server = stage.server().retry_delay(|_| Duration::from_secs(5_000));
-    let seen = delays(&stage, server, RetryPolicy::fixed(HOUR), 1).await;
+    let seen = delays(&stage, server, RetryPolicy::fixed(HOUR).jitter(0), 1).await;
     assert_eq!(seen, [3_600]);
 }
 
@@ -86,7 +86,7 @@ async fn a_handlers_own_delay_goes_before_the_tasks_policy() {
     let server = stage.serve_with(settings, router).await;
     let enqueue = client.enqueue(task("x")).id("own");
     enqueue
-        .retry_policy(RetryPolicy::fixed(HOUR))
+        .retry_policy(RetryPolicy::fixed(HOUR).jitter(0))
         .await
         .unwrap();
     let delay = Duration::from_secs(5_000);
@@ -108,7 +108,7 @@ async fn a_policy_is_kept_by_a_server_that_did_not_enqueue_and_by_recoveries() {
     let (server, mut calls) = stage.serve_puppet().await;
     let enqueue = client.enqueue(task("x")).id("lost").delay(HOUR);
     enqueue
-        .retry_policy(RetryPolicy::fixed(HOUR))
+        .retry_policy(RetryPolicy::fixed(HOUR).jitter(0))
         .await
         .unwrap();
     // The first lost lease in a row is repeated at once, the second one after the policy's delay.
