@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use thiserror::Error;
 
 use crate::defaults::MAX_NAME;
@@ -25,8 +27,9 @@ pub enum NameProblem {
     /// It is longer than 256 bytes.
     #[error("is longer than {MAX_NAME} bytes: shorten it")]
     TooLong,
-    /// It holds a character that has a meaning in keys.
-    #[error("holds {0:?}, which is not allowed here: leave it out")]
+    /// It has a character that means something in keys, or that cannot be seen: then two names could
+    /// look the same, or one like nothing.
+    #[error("has the character {0:?} (U+{code:04X}), which is not allowed here: leave it out", code = u32::from(*.0))]
     Character(char),
 }
 
@@ -59,7 +62,7 @@ fn check(what: &'static str, name: &str, special: fn(char) -> bool) -> Result<()
         NameProblem::Blank
     } else if name.len() > MAX_NAME {
         NameProblem::TooLong
-    } else if let Some(c) = name.chars().find(|&c| special(c) || c.is_control()) {
+    } else if let Some(c) = name.chars().find(|&c| special(c) || is_unseen(c)) {
         NameProblem::Character(c)
     } else {
         return Ok(());
@@ -69,6 +72,38 @@ fn check(what: &'static str, name: &str, special: fn(char) -> bool) -> Result<()
         name: name.chars().take(64).collect(),
         problem,
     })
+}
+
+/// Whether a character is a control, a format or a bidirectional character, a separator of lines or
+/// paragraphs, or a letter that is drawn as nothing.
+fn is_unseen(c: char) -> bool {
+    /// Of Unicode's categories Cf, Zl and Zp (version 16), with what is reserved between them, and the
+    /// fillers of Hangul.
+    const UNSEEN: [RangeInclusive<char>; 22] = [
+        '\u{ad}'..='\u{ad}',
+        '\u{600}'..='\u{605}',
+        '\u{61c}'..='\u{61c}',
+        '\u{6dd}'..='\u{6dd}',
+        '\u{70f}'..='\u{70f}',
+        '\u{890}'..='\u{891}',
+        '\u{8e2}'..='\u{8e2}',
+        '\u{115f}'..='\u{1160}',
+        '\u{180e}'..='\u{180e}',
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{3164}'..='\u{3164}',
+        '\u{feff}'..='\u{feff}',
+        '\u{ffa0}'..='\u{ffa0}',
+        '\u{fff9}'..='\u{fffb}',
+        '\u{110bd}'..='\u{110bd}',
+        '\u{110cd}'..='\u{110cd}',
+        '\u{13430}'..='\u{1343f}',
+        '\u{1bca0}'..='\u{1bca3}',
+        '\u{1d173}'..='\u{1d17a}',
+        '\u{e0000}'..='\u{e007f}',
+    ];
+    c.is_control() || (!c.is_ascii() && UNSEEN.iter().any(|range| range.contains(&c)))
 }
 
 #[cfg(test)]
@@ -82,26 +117,52 @@ mod tests {
             "",
             " \t",
             long.as_str(),
-            "a{b",
-            "a}b",
             "a\nb",
             "a\0b",
             "a\u{85}b",
+            // Zero width, byte order mark, soft hyphen, filler: nothing to be seen.
+            "\u{200b}",
+            "\u{feff}",
+            "a\u{ad}b",
+            "\u{3164}",
+            // Written from right to left, in two lines, or with a tag.
+            "a\u{202e}b",
+            "a\u{2066}b",
+            "a\u{2028}b",
+            "a\u{2029}b",
+            "a\u{e0041}b",
         ] {
-            for check in [check_queue, check_prefix, check_kind, check_id] {
+            let checks = [check_queue, check_prefix, check_kind, check_id];
+            for check in checks.into_iter().chain([check_lock_key, check_header]) {
                 let error = check(bad).expect_err(bad).to_string();
                 assert!(error.len() < 200, "{error}");
             }
         }
+        for (check, bad) in [
+            (check_queue as fn(&str) -> _, "a{b"),
+            (check_prefix, "a}b"),
+            (check_kind, "a{b"),
+            (check_id, "a}b"),
+            (check_lock_key, "a{b"),
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+        let unseen = check_id("a\u{200b}b")
+            .expect_err("it cannot be seen")
+            .to_string();
+        assert!(unseen.contains("U+200B"), "{unseen}");
         assert!(check_queue("a:b").is_err());
         assert!(check_prefix("a:b").is_err());
     }
 
     #[test]
-    fn ids_and_kinds_may_have_colons() -> Result<(), NameError> {
+    fn names_may_have_spaces_and_letters_of_any_script_and_some_colons() -> Result<(), NameError> {
         check_id("order:17")?;
         check_kind("email:send")?;
         check_queue("critical")?;
+        check_queue("high priority")?;
+        check_kind("メール:送信")?;
+        check_id("\u{1f680}")?;
         check_queue(&"ü".repeat(MAX_NAME / 2))
     }
 }

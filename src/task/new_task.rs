@@ -74,8 +74,10 @@ impl NewTask {
         self
     }
 
-    /// How long one attempt may run before it is cancelled and counts as failed, to the
-    /// millisecond. Default: 30 min.
+    /// How long one attempt may run before it is cancelled, to the millisecond. A handler that then
+    /// returns `Ok` within the server's [cancel grace](crate::ServerBuilder::cancel_grace) has done its
+    /// work, and the task is completed. In every other case the attempt has failed.
+    /// Default: 30 min.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(Timeout::After(timeout));
         self
@@ -94,7 +96,8 @@ impl NewTask {
     }
 
     /// The time after which it is of no use: a task that waits is archived then, a running one is
-    /// cancelled, and one whose retry would come later is archived at once. To the millisecond.
+    /// cancelled as after its [timeout](Self::timeout), and one whose retry would come later is archived
+    /// at once. To the millisecond. The timeout holds as well, whichever comes first.
     /// Default: none.
     pub fn deadline(mut self, time: SystemTime) -> Self {
         self.options.deadline = Some(time);

@@ -31,7 +31,8 @@ use super::NewTask;
     note = "a task's type must also implement `serde::Serialize` and `serde::Deserialize`"
 )]
 pub trait Task: Serialize + DeserializeOwned + Send + 'static {
-    /// The kind: at most 256 bytes, no braces, no control characters; `area:action` by custom.
+    /// The kind: at most 256 bytes, no braces, no characters that cannot be seen; `area:action` by
+    /// custom.
     const KIND: &'static str;
 
     /// The options of every task of this type. What is set where it is enqueued wins.

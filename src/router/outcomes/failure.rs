@@ -70,9 +70,10 @@ impl Failure {
         error_text(chain(said).filter(|error| !error.is::<Carrier>()))
     }
 
-    /// Whether it is an error that came without a verdict of its own.
+    /// Whether it is an error or a panic without a verdict of its own.
     pub(crate) fn is_plain(&self) -> bool {
-        self.0.cause == FailureCause::Error && self.0.verdict == Verdict::Retry
+        let is_users = matches!(self.0.cause, FailureCause::Error | FailureCause::Panic);
+        is_users && self.0.verdict == Verdict::Retry
     }
 
     pub(crate) fn from_error(error: BoxError) -> Self {

@@ -185,6 +185,7 @@ pub(crate) fn malformed(malformed: &Malformed) -> How {
 mod tests {
     use super::*;
     use crate::router::TaskError;
+    use crate::user_code::catch;
 
     const DELAY: Duration = Duration::from_secs(7);
     const COUNTS: Advice = Advice {
@@ -323,6 +324,10 @@ mod tests {
             other => format!("{other:?}"),
         };
         let plain = |reason| Ended::Returned(Outcome::failed("oh"), reason);
+        let panicked = |reason| {
+            let panicked = catch(|| panic!("oh")).expect_err("it panicked");
+            Ended::Returned(Failure::from_panic(panicked).into(), reason)
+        };
         let returned_unstarted = |reason| {
             let failure = Failure::not_started(std::io::ErrorKind::WouldBlock.into());
             Ended::Returned(failure.into(), reason)
@@ -331,6 +336,7 @@ mod tests {
             (plain(None), "oh"),
             (plain(Some(Timeout)), "oh"),
             (plain(Some(Shutdown)), "released"),
+            (panicked(Some(Shutdown)), "released"),
             (returned(TaskError::skip_retry("no"), Some(Shutdown)), "no"),
             (returned_unstarted(None), "released unstarted"),
             (returned_unstarted(Some(Timeout)), "released unstarted"),

@@ -237,7 +237,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Whether an error counts as a failure: one that does not is retried without spending a retry.
+    /// Whether an error counts as a failure: one that does not is retried without spending a retry. So
+    /// a task that always ends in such an error is tried again for ever, each time after its delay.
     /// Default: every error does.
     pub fn is_failure(
         mut self,
@@ -299,6 +300,12 @@ impl ServerBuilder {
         }
         if self.panic_places {
             install_panic_hook();
+        }
+        if cfg!(panic = "abort") {
+            tracing::warn!(
+                "compiled with panic = \"abort\": a panic in one handler ends this process and all its \
+                 tasks, and then other servers that take them up; use panic = \"unwind\""
+            );
         }
         let slots = Arc::new(Semaphore::new(self.config.concurrency));
         let (sender, events) = mpsc::channel(defaults::EVENTS);
