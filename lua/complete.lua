@@ -61,7 +61,7 @@ if #done > 0 then
 end
 for _, task in ipairs(kept) do
   local key = record_key(task.id)
-  redis.call('HDEL', key, 'cancel', 'lost', 'last_error', 'last_failed_at')
+  redis.call('HDEL', key, 'cancel', 'lost', 'undecodable', 'last_error', 'last_failed_at')
   redis.call('HSET', key, 'completed_at', int(now))
   if task.started_at then
     redis.call('HSET', key, 'started_at', task.started_at)

@@ -5,24 +5,25 @@
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  empty, or the recoverer's clock-skew cutoff in ms (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when this try spends a retry (else 0),
---          how many leases were lost in a row (empty: none), error text
+--          how many leases were lost in a row (empty: none), how often in a row its payload could not
+--          be decoded (empty: not now), error text
 -- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
 --          deadline_passed, cancelled, operator (archived so) or deleted
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
 
-local answers, ended = end_leases(3, 6)
+local answers, ended = end_leases(3, 7)
 local waiting, waiting_tasks, pending, late = {}, {}, {}, {}
 local counts = { retried = 0, failed = 0, recovered = 0 }
-for i, task in ipairs(without_cancelled(answers, ended, failed_with(3))) do
+for i, task in ipairs(without_cancelled(answers, ended, failed_with(4))) do
   local record, delay, spends = task.record, tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
-  local lost, text = ARGV[task.at + 2], ARGV[task.at + 3]
+  local lost, undecodable, text = ARGV[task.at + 2], ARGV[task.at + 3], ARGV[task.at + 4]
   local fields = { 'last_error', text, 'last_failed_at', int(now) }
   if spends then
     fields[5], fields[6] = 'retried', int((finite(record.retried) or 0) + 1)
     counts.failed = counts.failed + 1
   end
-  write_try(task, lost, fields)
+  write_try(task, lost, fields, undecodable)
   counts.recovered = counts.recovered + (lost ~= '' and 1 or 0)
   local deadline = wait_deadline(record)
   local due = delay > 0 and after(delay) or now

@@ -46,8 +46,12 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 /// How long sent data may stay unacknowledged before the system gives a TCP connection up.
 pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a server puts off a task of a kind that it does not know; the real delay is this ± half.
+/// How long a server puts off a task of a kind that it does not know, or whose payload it cannot
+/// decode; the real delay is this ± half.
 pub const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(10);
+/// How often a task is put off whose payload its servers cannot decode, as one of an unknown kind is:
+/// for about 10 min. Then it is archived.
+pub const MAX_UNDECODABLE: u32 = 60;
 /// The largest encoded payload, in bytes.
 pub const MAX_PAYLOAD: usize = 1024 * 1024;
 /// The deepest nesting of a payload; deeper ones overflow the 2 MiB stack of a worker thread.

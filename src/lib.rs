@@ -70,8 +70,8 @@ pub use router::{
 };
 pub use server::{
     BuildError, Event, FailedAttempt, Health, LeaseExpired, LostLeases, Problem, QueueError,
-    Report, Server, ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, UnknownKind,
-    default_retry_delay,
+    Report, Server, ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, Undecodable,
+    UnknownKind, default_retry_delay,
 };
 pub use task::{
     InvalidTask, NameError, NameProblem, NewTask, PayloadError, PolicyProblem, RawTask,

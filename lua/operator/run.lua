@@ -40,7 +40,7 @@ for _, field in ipairs({ 'deadline', 'start_before' }) do
   end
 end
 if set == ARCHIVED then
-  redis.call('HDEL', record_key(id), 'reason', 'lost', 'retried')
+  redis.call('HDEL', record_key(id), 'reason', 'lost', 'undecodable', 'retried')
   if key and mode ~= 'time' then
     take_lock(id, record, now)
   end

@@ -128,7 +128,7 @@ end
 -- The fields of a record that decide where its task goes. Not the payload, which may be large.
 local DECIDING = {
   'kind', 'retried', 'max_retry', 'priority', 'started_at', 'lost', 'deadline', 'start_before', 'retention',
-  'unique', 'lock_time', 'cancel',
+  'unique', 'lock_time', 'cancel', 'undecodable',
 }
 
 -- Reads these fields (or `fields`) of a record; answers them by name, or nil and 'missing' or

@@ -65,8 +65,9 @@ local function end_leases(first, width)
 end
 
 -- What a try leaves in the record, with more fields of the caller's: `started_at` of the first start
--- stays, a cancel is over, and a row of lost leases ends unless this try was lost too.
-local function write_try(task, lost, fields)
+-- stays, a cancel is over, and a row of lost leases or of undecodable payloads ends unless this try was
+-- one more of it.
+local function write_try(task, lost, fields, undecodable)
   local key = record_key(task.id)
   if not task.record.started_at and task.claimed_at then
     task.record.started_at = task.claimed_at
@@ -78,6 +79,12 @@ local function write_try(task, lost, fields)
     fields[#fields + 1] = lost
   elseif task.record.lost then
     redis.call('HDEL', key, 'lost')
+  end
+  if undecodable and undecodable ~= '' then
+    fields[#fields + 1] = 'undecodable'
+    fields[#fields + 1] = undecodable
+  elseif task.record.undecodable then
+    redis.call('HDEL', key, 'undecodable')
   end
   if task.record.cancel then
     redis.call('HDEL', key, 'cancel')

@@ -23,4 +23,4 @@ pub use settle::failed_attempt::FailedAttempt;
 pub use settle::lease_expired::LeaseExpired;
 pub use settle::retry_delay::default_retry_delay;
 pub use setup::builder::{BuildError, ServerBuilder};
-pub use setup::config::{LostLeases, UnknownKind};
+pub use setup::config::{LostLeases, Undecodable, UnknownKind};

@@ -5,8 +5,7 @@ use super::NewTask;
 
 /// A type of work: what it carries, and the kind by which workers find its handler.
 ///
-/// The value is stored as MessagePack with field names, so fields with `#[serde(default)]` can be
-/// added while old tasks are still queued.
+/// The value is stored as MessagePack with field names.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -24,6 +23,53 @@ use super::NewTask;
 ///         task.queue("mail").max_retry(5)
 ///     }
 /// }
+/// ```
+/// # Changing a type while tasks of it are queued
+///
+/// Producers and workers are rarely replaced at the same moment, and queued tasks are older than
+/// both. So old payloads must be readable by new code, and new ones by old code for as long as it runs.
+///
+/// - **Add a field** with `#[serde(default)]`. New code reads old payloads, and old code ignores what
+///   it does not know, unless its type has `#[serde(deny_unknown_fields)]`.
+/// - **Rename a field** with `#[serde(alias = "old_name")]` in the workers first, then in the
+///   producers.
+/// - **Remove a field** from the workers first, or give it a default there.
+/// - **Add a variant** to an enum in the workers first; `#[serde(other)]` makes old code read variants
+///   that it does not know.
+/// - **Change a field's type**, or what it means: make it a new field, or a new kind, such as
+///   `email:send:2`.
+///
+/// A task whose payload a worker cannot read is put off for 10 s ± half, without spending a retry, so
+/// that another worker may run it; `last_error` says what is wrong. After about 10 min of that it is
+/// archived as `undecodable`, and [`Inspector::run`](crate::Inspector::run) runs it again once workers
+/// can read it. [`ServerBuilder::undecodable`](crate::ServerBuilder::undecodable) archives it at once.
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct SendEmail {
+///     #[serde(alias = "to")]
+///     recipient: String,
+///     /// Not in the first version.
+///     #[serde(default)]
+///     subject: String,
+///     #[serde(default)]
+///     priority: Priority,
+/// }
+///
+/// #[derive(Serialize, Deserialize, Default)]
+/// enum Priority {
+///     #[default]
+///     Normal,
+///     High,
+///     /// One that a later version has added.
+///     #[serde(other)]
+///     Unknown,
+/// }
+/// # impl windlass::Task for SendEmail { const KIND: &'static str = "email:send"; }
+/// # windlass::DeadLetter::new(windlass::RawTask::new("email:send", *b"\x82\xa2to\xa1x\xa8priority\xa3Low"), "")?
+/// #     .task::<SendEmail>()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a task",

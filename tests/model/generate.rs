@@ -111,18 +111,20 @@ fn found(model: &Model) -> BoxedStrategy<Held> {
         .boxed()
 }
 
-fn lost() -> impl Strategy<Value = Option<u32>> {
+/// How often in a row.
+fn row() -> impl Strategy<Value = Option<u32>> {
     option::of(1..4u32)
 }
 
 fn retries(held: BoxedStrategy<Held>) -> impl Strategy<Value = Vec<Retry>> {
-    let retry =
-        (held, delay(), any::<bool>(), lost()).prop_map(|(task, delay, spends, lost)| Retry {
-            task,
-            delay,
-            spends,
-            lost,
-        });
+    let retry = (held, delay(), any::<bool>(), row(), row());
+    let retry = retry.prop_map(|(task, delay, spends, lost, undecodable)| Retry {
+        task,
+        delay,
+        spends,
+        lost,
+        undecodable,
+    });
     vec(retry, 1..4)
 }
 
@@ -133,7 +135,7 @@ fn archives(held: BoxedStrategy<Held>) -> impl Strategy<Value = Vec<Archive>> {
         ArchiveReason::Skipped,
     ]);
     let archive =
-        (held, reason, lost()).prop_map(|(task, reason, lost)| Archive { task, reason, lost });
+        (held, reason, row()).prop_map(|(task, reason, lost)| Archive { task, reason, lost });
     vec(archive, 1..4)
 }
 

@@ -150,6 +150,7 @@ pub struct Retry {
     pub delay: u64,
     pub spends: bool,
     pub lost: Option<u32>,
+    pub undecodable: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -187,20 +187,21 @@ impl Display for Retry {
         if self.spends {
             f.write_str(", spent")?;
         }
-        lost(f, self.lost)
+        row(f, "lost", self.lost)?;
+        row(f, "undecodable", self.undecodable)
     }
 }
 
 impl Display for Archive {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.task, self.reason.as_str())?;
-        lost(f, self.lost)
+        row(f, "lost", self.lost)
     }
 }
 
-fn lost(f: &mut Formatter<'_>, lost: Option<u32>) -> fmt::Result {
-    match lost {
-        Some(n) => write!(f, ", lost {n}"),
+fn row(f: &mut Formatter<'_>, what: &str, times: Option<u32>) -> fmt::Result {
+    match times {
+        Some(n) => write!(f, ", {what} {n}"),
         None => Ok(()),
     }
 }

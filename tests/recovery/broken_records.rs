@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::Event;
+use windlass::{Event, Undecodable};
 
 use crate::fixture::{Act, Settings, What};
 use crate::support::{LIMIT, Running, Stage, eventually};
@@ -34,6 +34,7 @@ impl Scene {
         for _ in 0..2 {
             let reports: Arc<Mutex<Vec<String>>> = Arc::clone(&reports);
             let builder = Settings::default().builder(&stage);
+            let builder = builder.undecodable(Undecodable::Archive);
             let builder = builder.on_event(move |event| {
                 let text = match event {
                     Event::Malformed { id, .. } => format!("malformed {id}"),

@@ -16,6 +16,8 @@ pub(crate) struct Record {
     pub(crate) deadline: Option<u64>,
     pub(crate) policy: Option<RetryPolicy>,
     pub(crate) headers: Vec<(String, String)>,
+    /// How often in a row its payload could not be decoded.
+    pub(crate) undecodable: u32,
     /// Has a retention: its result is kept.
     pub(crate) keeps_result: bool,
     /// Its record must be read when it completes, because it has a lock or a retention.
@@ -42,6 +44,7 @@ impl Record {
             deadline: None,
             policy: None,
             headers: Vec::new(),
+            undecodable: 0,
             keeps_result: false,
             has_end_effects: false,
         }
@@ -64,6 +67,7 @@ impl Record {
                 }
                 b"deadline" => record.deadline = Some(parsed(&value, "deadline")?),
                 b"policy" => record.policy = Some(parsed(&value, "policy")?),
+                b"undecodable" => record.undecodable = parsed(&value, "undecodable")?,
                 b"unique" => record.has_end_effects = true,
                 b"retention" => {
                     record.keeps_result = true;

@@ -45,6 +45,8 @@ pub(crate) enum How {
         spends_retry: bool,
         /// How many leases were lost in a row, this one included; `None` when this one was not lost.
         lost: Option<u32>,
+        /// How often in a row the payload could not be decoded, this time included.
+        undecodable: Option<u32>,
         error: String,
     },
     /// active → archived: a task that is given up.
@@ -127,7 +129,7 @@ impl How {
     }
 
     fn add_to(&self, call: &mut Call<'_>) {
-        let lost_arg = |lost: &Option<u32>| lost.map_or(String::new(), |n| n.to_string());
+        let or_empty = |row: &Option<u32>| row.map_or(String::new(), |n| n.to_string());
         match self {
             Self::Complete {
                 has_end_effects,
@@ -139,17 +141,19 @@ impl How {
                 delay,
                 spends_retry,
                 lost,
+                undecodable,
                 error,
             } => call
                 .arg(delay_ms(*delay))
                 .arg(u8::from(*spends_retry))
-                .arg(lost_arg(lost))
+                .arg(or_empty(lost))
+                .arg(or_empty(undecodable))
                 .arg(error),
             Self::Archive {
                 reason,
                 lost,
                 error,
-            } => call.arg(reason.as_str()).arg(lost_arg(lost)).arg(error),
+            } => call.arg(reason.as_str()).arg(or_empty(lost)).arg(error),
             Self::Defer { delay, started } => call.arg(delay_ms(*delay)).arg(u8::from(*started)),
             Self::Release { started } => call.arg(u8::from(*started)),
         };

@@ -26,7 +26,7 @@ pub enum FailureCause {
     Error,
     /// The handler, an extractor or middleware panicked.
     Panic,
-    /// The payload is not what the handler takes. The task is archived.
+    /// The payload is not what the handler takes. The task is put off, and in the end archived.
     Undecodable,
     /// The handler succeeded with a result that cannot be encoded. The task is archived, because
     /// another attempt would repeat the work and end the same way.

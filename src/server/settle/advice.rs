@@ -12,7 +12,7 @@ use crate::server::run::attempt::Attempt;
 use crate::server::settle::decide::{self, Advice, LEASE_EXPIRED};
 use crate::server::settle::failed_attempt::FailedAttempt;
 use crate::server::settle::retry_delay::default_retry_delay;
-use crate::server::setup::config::LostLeases;
+use crate::server::setup::config::{LostLeases, Undecodable};
 use crate::server::shared::Shared;
 
 /// For a task that ended with this outcome. The user's functions are called only where their answer
@@ -27,6 +27,12 @@ pub(crate) fn on_outcome(shared: &Shared, attempt: &Attempt, outcome: &Outcome) 
     };
     if failure.cause() == FailureCause::Panic {
         shared.counters.panics.add(1);
+    }
+    if failure.cause() == FailureCause::Undecodable {
+        // Another version of the server may know the payload's type as it is now.
+        advice.spends_retry = shared.config.undecodable == Undecodable::Archive;
+        advice.delay = put_off();
+        return advice;
     }
     let given = match failure.verdict() {
         Verdict::Retry => None,
@@ -76,8 +82,12 @@ pub(crate) fn unknown_kind(shared: &Shared, attempt: &Attempt) -> How {
         task.id = &*attempt.leased.id,
         task.kind = attempt.record.kind,
     );
-    let delay = UNKNOWN_KIND_DELAY.mul_f64(rand::random_range(0.5..1.5));
-    decide::unknown_kind(&attempt.record, shared.config.unknown_kind, delay)
+    decide::unknown_kind(&attempt.record, shared.config.unknown_kind, put_off())
+}
+
+/// For how long a task is put off that another server may be able to run.
+fn put_off() -> Duration {
+    UNKNOWN_KIND_DELAY.mul_f64(rand::random_range(0.5..1.5))
 }
 
 fn is_failure(shared: &Shared, error: &(dyn StdError + Send + Sync + 'static)) -> bool {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::broker::{ArchiveReason, How, Malformed, Record};
-use crate::defaults::MAX_RESULT;
+use crate::defaults::{MAX_RESULT, MAX_UNDECODABLE};
 use crate::router::{CancelReason, Failure, FailureCause, Outcome, Verdict};
 use crate::server::setup::config::UnknownKind;
 
@@ -108,6 +108,16 @@ fn failed(record: &Record, failure: &Failure, advice: Advice) -> How {
             };
         }
         Verdict::SkipRetry if failure.cause() == FailureCause::Undecodable => {
+            let times = record.undecodable.saturating_add(1);
+            if !advice.spends_retry && times < MAX_UNDECODABLE {
+                return How::Retry {
+                    delay: advice.delay,
+                    spends_retry: false,
+                    lost: None,
+                    undecodable: Some(times),
+                    error: failure.text(),
+                };
+            }
             ArchiveReason::Undecodable
         }
         Verdict::SkipRetry => ArchiveReason::Skipped,
@@ -116,6 +126,7 @@ fn failed(record: &Record, failure: &Failure, advice: Advice) -> How {
                 delay: advice.delay,
                 spends_retry: advice.spends_retry,
                 lost: None,
+                undecodable: None,
                 error: failure.text(),
             };
         }
@@ -153,6 +164,7 @@ pub(crate) fn after_lost_lease(
         delay: advice.delay,
         spends_retry: advice.spends_retry,
         lost,
+        undecodable: None,
         error,
     }
 }
@@ -185,6 +197,7 @@ pub(crate) fn malformed(malformed: &Malformed) -> How {
 mod tests {
     use super::*;
     use crate::router::TaskError;
+    use crate::task::PayloadError;
     use crate::user_code::catch;
 
     const DELAY: Duration = Duration::from_secs(7);
@@ -210,6 +223,7 @@ mod tests {
             delay: DELAY,
             spends_retry,
             lost,
+            undecodable: None,
             error: error.into(),
         }
     }
@@ -351,6 +365,39 @@ mod tests {
             (given_up(Shutdown, true), "nothing"),
         ] {
             assert_eq!(said(ended), expected);
+        }
+    }
+
+    #[test]
+    fn an_undecodable_payload_is_put_off_so_often_and_then_archived() {
+        let failure = || Failure::undecodable(PayloadError::Trailing(1));
+        let text = failure().text();
+        let after = |undecodable, advice| {
+            let record = Record {
+                undecodable,
+                ..record(0, 0)
+            };
+            after_attempt(&record, failure().into(), advice)
+        };
+        let put_off = |times| How::Retry {
+            delay: DELAY,
+            spends_retry: false,
+            lost: None,
+            undecodable: Some(times),
+            error: text.clone(),
+        };
+        let archived = archive(ArchiveReason::Undecodable, None, &text);
+        for (how, expected) in [
+            (after(0, FREE), put_off(1)),
+            (
+                after(MAX_UNDECODABLE - 2, FREE),
+                put_off(MAX_UNDECODABLE - 1),
+            ),
+            (after(MAX_UNDECODABLE - 1, FREE), archived.clone()),
+            (after(u32::MAX, FREE), archived.clone()),
+            (after(0, COUNTS), archived),
+        ] {
+            assert_eq!(how, expected);
         }
     }
 

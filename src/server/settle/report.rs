@@ -175,6 +175,7 @@ mod tests {
             delay,
             spends_retry: true,
             lost: None,
+            undecodable: None,
             error: error.into(),
         };
         let archive = How::Archive {

@@ -11,7 +11,7 @@ use crate::broker::{
 use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
 use crate::server::queues::{Queues, ServedQueue};
-use crate::server::setup::config::{Config, LostLeases, UnknownKind};
+use crate::server::setup::config::{Config, LostLeases, Undecodable, UnknownKind};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 use crate::server::{Event, FailedAttempt, Server, default_retry_delay};
@@ -104,6 +104,7 @@ impl Default for ServerBuilder {
                 lost_leases: LostLeases::default(),
                 lost_lease_delay: Duration::ZERO,
                 unknown_kind: UnknownKind::default(),
+                undecodable: Undecodable::default(),
                 archive_tasks: defaults::ARCHIVE_TASKS,
                 archive_age: defaults::ARCHIVE_AGE,
                 sweep_interval: defaults::SWEEP,
@@ -224,6 +225,14 @@ impl ServerBuilder {
     /// What to do with tasks of a kind that the router lacks. Default: put them off.
     pub fn unknown_kind(mut self, policy: UnknownKind) -> Self {
         self.config.unknown_kind = policy;
+        self
+    }
+
+    /// What to do with tasks whose payload cannot be decoded: see
+    /// [how types of tasks change](crate::Task#changing-a-type-while-tasks-of-it-are-queued).
+    /// Default: put them off, for about 10 min.
+    pub fn undecodable(mut self, policy: Undecodable) -> Self {
+        self.config.undecodable = policy;
         self
     }
 

@@ -22,6 +22,18 @@ pub enum UnknownKind {
     Archive,
 }
 
+/// What a server does with a task whose payload its handler's type cannot be decoded from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Undecodable {
+    /// Puts it off for 10 s ± half, without spending a retry, so that a server of a newer or an older
+    /// version may take it; after about 10 min of that it is archived.
+    #[default]
+    Defer,
+    /// Archives it at once.
+    Archive,
+}
+
 /// What a lost lease costs its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -49,6 +61,7 @@ pub(crate) struct Config {
     pub(crate) lost_leases: LostLeases,
     pub(crate) lost_lease_delay: Duration,
     pub(crate) unknown_kind: UnknownKind,
+    pub(crate) undecodable: Undecodable,
     pub(crate) archive_tasks: usize,
     pub(crate) archive_age: Duration,
     pub(crate) sweep_interval: Duration,

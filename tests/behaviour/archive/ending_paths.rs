@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, Client, Task, UnknownKind};
+use windlass::{CancelMode, Client, Task, Undecodable, UnknownKind};
 
 use super::sweeper;
 use crate::support::{Calls, HOUR, Stage, puppet, task};
@@ -84,6 +84,7 @@ async fn the_cap_holds_by_every_path_into_the_archive() {
         let (router, mut calls) = puppet();
         let router = router.task(async |_: Typed| Ok::<_, String>(()));
         let settings = stage.server().unknown_kind(UnknownKind::Archive);
+        let settings = settings.undecodable(Undecodable::Archive);
         // Sweeps when all are there: the first one just after the start.
         let settings = settings.sweep_interval(HOUR);
         let server = stage.serve_with(settings, router.clone()).await;

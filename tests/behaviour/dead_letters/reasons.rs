@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, RawTask, Router, Task};
+use windlass::{CancelMode, RawTask, Router, Task, Undecodable};
 
 use super::{hooked, serve_hooked, until_none_is_owed};
 use crate::support::{HOUR, Stage, task};
@@ -91,7 +91,8 @@ async fn what_cannot_be_decoded_reaches_the_hook_as_it_is() {
     let client = stage.client().await;
     let router = Router::new().task(async |_: Export| Err::<(), _>("never"));
     let (router, mut letters) = hooked(router, "export");
-    let server = stage.serve(router).await;
+    let settings = stage.server().undecodable(Undecodable::Archive);
+    let server = stage.serve_with(settings, router).await;
     client
         .enqueue(RawTask::new("export", [0xc1, 0]))
         .await

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, Event, RawTask, Router, Task, UnknownKind};
+use windlass::{CancelMode, Event, RawTask, Router, Task, Undecodable, UnknownKind};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, ms, puppet_for, task};
 
@@ -165,6 +165,7 @@ async fn an_undecodable_task_is_told_and_counted_once() {
     let told = Told::default();
     let notes = told.clone();
     let settings = stage.server().on_event(move |event| note(&notes, event));
+    let settings = settings.undecodable(Undecodable::Archive);
     let server = stage.serve_with(settings, Router::new().task(export)).await;
     let client = stage.client().await;
     let enqueue = client.enqueue(RawTask::new("export", [0xc1])).id("bad");

@@ -126,6 +126,7 @@ impl Model {
             enqueued_at: new.own_id.then(|| self.now_ms()),
             started_at: None,
             lost: None,
+            undecodable: None,
             last_error: None,
             last_failed_at: None,
             completed_at: None,

@@ -39,6 +39,7 @@ impl Model {
         if was_archived {
             task.hook = None;
             (task.reason, task.lost, task.retried) = (None, None, 0);
+            task.undecodable = None;
         }
         self.wake = true;
         Operated::Done

@@ -110,7 +110,7 @@ impl Model {
             task.stands = Stands::Completed(now + task.retention);
             task.completed_at = Some(now);
             task.result = result.or(task.result);
-            (task.cancel, task.lost) = (None, None);
+            (task.cancel, task.lost, task.undecodable) = (None, None, None);
             (task.last_error, task.last_failed_at) = (None, None);
             self.free_lock(id);
         } else {
@@ -132,9 +132,11 @@ impl Model {
                 delay,
                 spends,
                 lost,
+                undecodable,
                 ..
             } = tasks[ended.at];
             self.write_try(ended.id, &ended.lease, lost);
+            self.tasks.get_mut(ended.id).expect("it ended").undecodable = undecodable;
             self.write_failure(ended.id);
             self.count("failed", usize::from(spends));
             self.count("processed", usize::from(spends));
@@ -333,6 +335,7 @@ impl Model {
         let claimed_at = lease.as_ref().map(|lease| lease.claimed_at);
         task.started_at = task.started_at.or(claimed_at);
         task.lost = lost;
+        task.undecodable = None;
         task.cancel = None;
     }
 

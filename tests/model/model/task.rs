@@ -31,6 +31,7 @@ pub struct Task {
     pub enqueued_at: Option<u64>,
     pub started_at: Option<u64>,
     pub lost: Option<u32>,
+    pub undecodable: Option<u32>,
     pub last_error: Option<&'static str>,
     pub last_failed_at: Option<u64>,
     pub completed_at: Option<u64>,
@@ -183,6 +184,7 @@ impl Task {
             ("enqueued_at", text(self.enqueued_at)),
             ("started_at", text(self.started_at)),
             ("lost", text(self.lost)),
+            ("undecodable", text(self.undecodable)),
             ("last_error", text(self.last_error)),
             ("last_failed_at", text(self.last_failed_at)),
             ("completed_at", text(self.completed_at)),
@@ -218,6 +220,7 @@ impl Task {
                 .then(|| ("trace".to_owned(), "t1".to_owned()))
                 .into_iter()
                 .collect(),
+            undecodable: self.undecodable.unwrap_or(0),
             keeps_result: self.retention > 0,
             has_end_effects: self.has_end_effects(),
         })

@@ -63,6 +63,7 @@ impl System {
                         delay: ms(retry.delay),
                         spends_retry: retry.spends,
                         lost: retry.lost,
+                        undecodable: retry.undecodable,
                         error: ERROR.to_owned(),
                     };
                     settlement(leased(&retry.task), how)
