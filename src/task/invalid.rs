@@ -67,7 +67,7 @@ pub enum InvalidTask {
     Time(&'static str),
     /// Its retry policy makes no sense.
     #[error("the retry policy cannot be used: {0}")]
-    Policy(PolicyProblem),
+    Policy(#[from] PolicyProblem),
     /// Its lock makes no sense.
     #[error("a lock for a time must last at least 1 ms")]
     ZeroLock,

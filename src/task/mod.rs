@@ -19,7 +19,7 @@ pub use name::{NameError, NameProblem};
 pub(crate) use name::{
     check_header, check_id, check_kind, check_lock_key, check_prefix, check_queue,
 };
-pub(crate) use new_task::CheckedTask;
+pub(crate) use new_task::EnqueueItem;
 pub use new_task::NewTask;
 pub(crate) use options::{Due, TaskOptions, Timeout};
 pub use raw::RawTask;

@@ -2,25 +2,19 @@ use std::time::{Duration, SystemTime};
 
 use super::options::Timeout;
 use super::{
-    Due, Encoded, InvalidTask, PayloadError, RetryPolicy, Task, TaskOptions, Unique, check_kind,
-    encode_task, generate_id,
+    Due, Encoded, InvalidTask, PayloadError, RetryPolicy, TaskOptions, Unique, check_kind,
+    generate_id,
 };
 
 /// A task with its options, ready to be enqueued.
 ///
-/// Made from a [`Task`] or a [`RawTask`](super::RawTask). Nothing is checked before it is
+/// Made from a [`Task`](super::Task) or a [`RawTask`](super::RawTask). Nothing is checked before it is
 /// enqueued; what is wrong then comes back as an [`InvalidTask`] that names it.
 #[derive(Debug)]
 pub struct NewTask {
     pub(crate) kind: String,
     payload: Result<Encoded, PayloadError>,
     pub(crate) options: TaskOptions,
-}
-
-impl<T: Task> From<T> for NewTask {
-    fn from(task: T) -> Self {
-        T::defaults(NewTask::with_payload(T::KIND.into(), encode_task(&task)))
-    }
 }
 
 impl NewTask {
@@ -137,7 +131,7 @@ impl NewTask {
     }
 
     /// The task, if nothing is wrong with it; else the first thing that is.
-    pub(crate) fn check(self, max_payload: usize) -> Result<CheckedTask, InvalidTask> {
+    pub(crate) fn check(self, max_payload: usize) -> Result<EnqueueItem, InvalidTask> {
         check_kind(&self.kind)?;
         self.options.check()?;
         let payload = self.payload?;
@@ -147,7 +141,7 @@ impl NewTask {
         }
         let (id, unique) = (&self.options.id, &self.options.unique);
         let name = |unique: &Unique| unique.lock_name(&self.kind, &payload.canonical());
-        Ok(CheckedTask {
+        Ok(EnqueueItem {
             id: id.clone().unwrap_or_else(generate_id),
             lock: unique.as_ref().map(name),
             kind: self.kind,
@@ -157,9 +151,9 @@ impl NewTask {
     }
 }
 
-/// A task that can be sent to Redis.
+/// A checked task on its way to Redis.
 #[derive(Debug)]
-pub(crate) struct CheckedTask {
+pub(crate) struct EnqueueItem {
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) payload: Vec<u8>,
@@ -168,7 +162,7 @@ pub(crate) struct CheckedTask {
     pub(crate) lock: Option<String>,
 }
 
-impl CheckedTask {
+impl EnqueueItem {
     /// About how many bytes it adds to a script call.
     pub(crate) fn size(&self) -> usize {
         let headers = self.options.headers.iter();

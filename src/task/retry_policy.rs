@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::InvalidTask;
 use crate::defaults::{FAR, RETRY_DELAY_CAP, RETRY_JITTER};
 
 /// How long a task waits after its failures, stored with the task. It takes precedence over the server's
@@ -138,9 +137,8 @@ impl RetryPolicy {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), InvalidTask> {
-        self.problem()
-            .map_or(Ok(()), |problem| Err(InvalidTask::Policy(problem)))
+    pub(super) fn check(&self) -> Result<(), PolicyProblem> {
+        self.problem().map_or(Ok(()), Err)
     }
 }
 

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::NewTask;
+use super::{NewTask, encode_task};
 
 /// A type of work: what it carries, and the kind by which workers find its handler.
 ///
@@ -84,5 +84,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// The options of every task of this type. What is set where it is enqueued wins.
     fn defaults(task: NewTask) -> NewTask {
         task
+    }
+}
+
+impl<T: Task> From<T> for NewTask {
+    fn from(task: T) -> Self {
+        T::defaults(NewTask::with_payload(T::KIND.into(), encode_task(&task)))
     }
 }

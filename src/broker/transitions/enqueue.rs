@@ -9,7 +9,7 @@ use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
 use super::span::{delay_ms, whole_ms};
 use crate::defaults;
-pub(crate) use crate::task::CheckedTask as EnqueueItem;
+pub(crate) use crate::task::EnqueueItem;
 use crate::task::{Due, RetryPolicy, Timeout, Unique};
 
 static SCRIPT: LazyLock<Script> =
