@@ -101,6 +101,17 @@ impl Failure {
         Self::new(Ended::Cancelled(reason).into(), Verdict::Retry, cause)
     }
 
+    /// An attempt whose handler returned an error after it had reached this limit: it has failed by the
+    /// limit, and the error tells more. A verdict of the error's own holds.
+    pub(crate) fn past(self, limit: Self) -> Self {
+        let (verdict, mut cause) = (self.0.verdict, self.0.cause);
+        if cause == FailureCause::Error {
+            cause = limit.0.cause;
+        }
+        let (limit, error) = (limit.into_error(), self.into_error());
+        Self::new(Ended::Past { limit, error }.into(), verdict, cause)
+    }
+
     pub(crate) fn undecodable(error: PayloadError) -> Self {
         Self::new(error.into(), Verdict::SkipRetry, FailureCause::Undecodable)
     }
@@ -152,6 +163,12 @@ enum Ended {
     TimedOut(Duration),
     #[error("cancelled: {0}")]
     Cancelled(CancelReason),
+    #[error("{limit}")]
+    Past {
+        limit: BoxError,
+        #[source]
+        error: BoxError,
+    },
     #[error("the result cannot be stored")]
     Unencodable(#[source] BoxError),
     #[error("no handler for tasks of kind {0:?}")]
@@ -168,6 +185,9 @@ mod tests {
     fn an_attempt_that_was_cut_off_says_why() {
         let failure = Failure::timeout(Duration::from_secs(90));
         assert_eq!(failure.text(), "timed out after 90s");
+        assert_eq!(failure.cause(), FailureCause::Timeout);
+        let failure = Failure::from_error("oh".into()).past(failure);
+        assert_eq!(failure.text(), "timed out after 90s: oh");
         assert_eq!(failure.cause(), FailureCause::Timeout);
         let failure = Failure::cancelled(CancelReason::LeaseLost);
         assert_eq!(failure.text(), "cancelled: the lease was lost");

@@ -59,6 +59,16 @@ pub enum Event {
         /// Its queue.
         queue: String,
     },
+    /// A handler ended well after its timeout or deadline, within the cancel grace: its task is
+    /// completed. It may soon take longer.
+    OverLimit {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
+    },
     /// A handler did not return when cancelled; it keeps its slot until it does.
     HandlerLeaked {
         /// The task's id.
@@ -106,7 +116,8 @@ impl Event {
             | Self::Archived {
                 id, kind, queue, ..
             }
-            | Self::Deleted { id, kind, queue } => (Some(id), Some(kind), Some(queue)),
+            | Self::Deleted { id, kind, queue }
+            | Self::OverLimit { id, kind, queue } => (Some(id), Some(kind), Some(queue)),
             Self::LeaseLost { id, queue }
             | Self::SettleRefused { id, queue }
             | Self::Malformed { id, queue } => (Some(id), None, Some(queue)),

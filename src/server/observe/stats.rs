@@ -44,6 +44,8 @@ stats! {
     leases_lost,
     /// Settles that Redis refused, because the lease was not this server's any more.
     settles_refused,
+    /// Handlers that ended well after their timeout or deadline, within the cancel grace.
+    over_limit,
     /// Handlers that did not return when cancelled and still hold their slots.
     leaked,
     /// Completed and archived tasks removed at the end of their time.

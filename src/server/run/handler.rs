@@ -4,7 +4,9 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use crate::broker::How;
-use crate::router::{Cancellation, Delivery, FailureCause, Outcome, Slot, TaskContext};
+use crate::router::{
+    CancelReason, Cancellation, Delivery, FailureCause, Outcome, Slot, TaskContext,
+};
 use crate::server::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::run::attempt::{Attempt, Limit};
@@ -65,7 +67,13 @@ pub(crate) async fn run(
             error = failure.text(),
         );
     }
-    let outcome = match decide::outcome(ended)? {
+    if let Ended::Returned(Outcome::Completed(_), Some(reason)) = ended
+        && decide::is_limit(reason)
+    {
+        over_limit(shared, attempt, reason);
+    }
+    let limit = attempt.limit.map(|limit| limit.after);
+    let outcome = match decide::outcome(ended, limit)? {
         Ok(outcome) => outcome,
         Err(how) => return Some(how),
     };
@@ -103,10 +111,28 @@ async fn supervise(
         Ok(outcome) => Ended::Returned(outcome, reason),
         Err(_) => Ended::GivenUp {
             reason,
-            limit: limit.map(|limit| limit.after),
             still_runs: false,
         },
     }
+}
+
+/// Says that a handler did its work, but took longer than it may.
+fn over_limit(shared: &Shared, attempt: &Attempt, reason: CancelReason) {
+    shared.counters.over_limit.add(1);
+    log_limited!(
+        shared,
+        &*attempt.queue.name,
+        warn,
+        "a handler ended well, but over its limit",
+        task.id = &*attempt.leased.id,
+        task.kind = attempt.record.kind,
+        %reason,
+    );
+    shared.observe(|| Event::OverLimit {
+        id: attempt.leased.id.to_string(),
+        kind: attempt.record.kind.clone(),
+        queue: attempt.queue.name.to_string(),
+    });
 }
 
 /// Says that a blocking handler was given up, and keeps it in sight until it returns.

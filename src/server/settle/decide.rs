@@ -19,8 +19,6 @@ pub(crate) enum Ended {
     /// It did not return within the grace after its cancellation.
     GivenUp {
         reason: Option<CancelReason>,
-        /// What the attempt may take.
-        limit: Option<Duration>,
         /// It blocks a thread, which nobody can end.
         still_runs: bool,
     },
@@ -35,8 +33,9 @@ pub(crate) struct Advice {
     pub(crate) delay: Duration,
 }
 
-/// The outcome of an attempt, or what becomes of a task that has none. `None`: nothing may be settled.
-pub(crate) fn outcome(ended: Ended) -> Option<Result<Outcome, How>> {
+/// The outcome of an attempt, which may take `limit`, or what becomes of a task that has none. `None`:
+/// nothing may be settled.
+pub(crate) fn outcome(ended: Ended, limit: Option<Duration>) -> Option<Result<Outcome, How>> {
     const RELEASE: How = How::Release { started: true };
     match ended {
         Ended::Returned(Outcome::Failed(failure), _)
@@ -51,24 +50,29 @@ pub(crate) fn outcome(ended: Ended) -> Option<Result<Outcome, How>> {
         {
             Some(Err(RELEASE))
         }
+        Ended::Returned(Outcome::Failed(failure), Some(reason)) if is_limit(reason) => {
+            Some(Ok(failure.past(cut_off(reason, limit)).into()))
+        }
         Ended::Returned(outcome, _) => Some(Ok(outcome)),
-        Ended::GivenUp {
-            reason,
-            limit,
-            still_runs,
-        } => match reason.unwrap_or(CancelReason::Requested) {
+        Ended::GivenUp { reason, still_runs } => match reason.unwrap_or(CancelReason::Requested) {
             CancelReason::LeaseLost => None,
             // Handing the task back would let it run twice at once.
             CancelReason::Shutdown if still_runs => None,
             CancelReason::Shutdown => Some(Err(RELEASE)),
-            reason => {
-                let failure = match limit {
-                    Some(limit) if reason == CancelReason::Timeout => Failure::timeout(limit),
-                    _ => Failure::cancelled(reason),
-                };
-                Some(Ok(Outcome::Failed(failure)))
-            }
+            reason => Some(Ok(cut_off(reason, limit).into())),
         },
+    }
+}
+
+/// Whether this is the time that an attempt may take, and not somebody's wish.
+pub(crate) fn is_limit(reason: CancelReason) -> bool {
+    matches!(reason, CancelReason::Timeout | CancelReason::Deadline)
+}
+
+fn cut_off(reason: CancelReason, limit: Option<Duration>) -> Failure {
+    match limit {
+        Some(limit) if reason == CancelReason::Timeout => Failure::timeout(limit),
+        _ => Failure::cancelled(reason),
     }
 }
 
@@ -327,10 +331,9 @@ mod tests {
         let returned = |error: TaskError, reason| Ended::Returned(Outcome::failed(error), reason);
         let given_up = |reason, still_runs| Ended::GivenUp {
             reason: Some(reason),
-            limit: Some(DELAY),
             still_runs,
         };
-        let said = |ended| match outcome(ended) {
+        let said = |ended| match outcome(ended, Some(DELAY)) {
             None => "nothing".to_owned(),
             Some(Err(How::Release { started: true })) => "released".to_owned(),
             Some(Err(How::Release { started: false })) => "released unstarted".to_owned(),
@@ -348,7 +351,12 @@ mod tests {
         };
         for (ended, expected) in [
             (plain(None), "oh"),
-            (plain(Some(Timeout)), "oh"),
+            (plain(Some(Timeout)), "timed out after 7s: oh"),
+            (
+                returned(TaskError::skip_retry("no"), Some(Deadline)),
+                "cancelled: the task's deadline has come: no",
+            ),
+            (plain(Some(Requested)), "oh"),
             (plain(Some(Shutdown)), "released"),
             (panicked(Some(Shutdown)), "released"),
             (returned(TaskError::skip_retry("no"), Some(Shutdown)), "no"),

@@ -40,7 +40,7 @@ async fn a_running_task_is_cancelled_at_its_deadline_and_given_up() {
     let record = stage.record(&id).await;
     assert_eq!(
         (&*record["last_error"], &*record["retried"]),
-        ("cut short", "1")
+        ("cancelled: the task's deadline has come: cut short", "1")
     );
 }
 

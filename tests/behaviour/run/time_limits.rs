@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use windlass::{NewTask, RawTask, Router, TaskContext, defaults};
+use windlass::{CancelReason, Event, NewTask, RawTask, Router, TaskContext, defaults};
 
-use crate::support::{Stage, seen};
+use crate::support::{Stage, ms, puppet, seen, task};
 
 /// Longer than every default.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -65,4 +65,36 @@ async fn the_earlier_of_timeout_and_deadline_is_the_limit() {
         }
     }
     server.stop().await;
+}
+
+#[tokio::test]
+async fn work_that_is_done_over_its_limit_is_done_and_told() {
+    let stage = Stage::new("over").await;
+    let client = stage.client().await;
+    let (tells, mut told) = seen();
+    let settings = stage.server().on_event(move |event| {
+        if let Event::OverLimit { id, .. } = event {
+            let _ = tells.send(id.clone());
+        }
+    });
+    let (router, mut calls) = puppet();
+    let server = stage.serve_with(settings, router).await;
+    for id in ["done", "failed"] {
+        let enqueue = client.enqueue(task("x")).id(id).max_retry(0);
+        enqueue.timeout(ms(100)).await.unwrap();
+        let call = calls.next().await;
+        assert_eq!(call.cancelled().await, CancelReason::Timeout);
+        match id {
+            "done" => call.complete(),
+            _ => call.fail("cut short"),
+        }
+    }
+    stage.wait_for_state("done", "gone").await;
+    assert_eq!(told.next().await, "done");
+    let record = stage.wait_for_state("failed", "archived").await;
+    assert_eq!(record["last_error"], "timed out after 100ms: cut short");
+    let stats = server.stop().await.stats;
+    let counts = (stats.completed, stats.archived, stats.over_limit);
+    assert_eq!(counts, (1, 1, 1));
+    assert_eq!(told.so_far(), [""; 0]);
 }
