@@ -29,7 +29,7 @@ pub enum NameProblem {
     TooLong,
     /// It has a character that means something in keys, or that cannot be seen: then two names could
     /// look the same, or one like nothing.
-    #[error("has the character {0:?} (U+{code:04X}), which is not allowed here: leave it out", code = u32::from(*.0))]
+    #[error("holds {0:?} (U+{code:04X}), which is not allowed here: leave it out", code = u32::from(*.0))]
     Character(char),
 }
 
