@@ -8,10 +8,11 @@
 -- returns  nothing
 --
 -- Keeps: the index is bounded: servers whose time is over leave it.
+-- Uses: time
 
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', int(now))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if ARGV[3] == '0' then
   redis.call('ZREM', KEYS[1], ARGV[2])
 else
-  redis.call('ZADD', KEYS[1], int(now + tonumber(ARGV[3])), ARGV[2])
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[3]), ARGV[2])
 end

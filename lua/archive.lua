@@ -6,35 +6,49 @@
 -- ARGV[2]  empty, or the recoverer's clock-skew cutoff in ms (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, reason, how many leases were lost in a row (empty:
 --          none), error text
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
---          cancelled, operator (archived so) or deleted
+-- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives), `cancelled`,
+--          `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
 -- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel
--- goes before what no handler has said.
+-- takes precedence where the task has only run out of tries; other reasons are a decision and stay.
+-- Uses: values, time, keys, counters, records, locks, taking, broken, waiters, endings, leases, settle
 
--- Reasons of tasks whose handlers would have been called again.
-local UNSAID = { retries_exhausted = true, lease_expired = true }
+local function read_tasks()
+  local tasks = {}
+  for at = 3, #ARGV, 5 do
+    local id, holder, reason, lost, error_text = unpack(ARGV, at, at + 4)
+    tasks[#tasks + 1] = {
+      id = id, holder = holder, reason = reason, lost = lost,
+      try = { 'last_error', error_text, 'last_failed_at', int(now) },
+    }
+  end
+  return tasks
+end
 
-local answers, ended = end_leases(3, 5)
-local said, unsaid = {}, {}
-for _, task in ipairs(ended) do
-  local list = UNSAID[ARGV[task.at]] and unsaid or said
-  list[#list + 1] = task
+local tasks = read_tasks()
+local decided, undecided = {}, {}
+for _, task in ipairs(end_leases(tasks)) do
+  local has_run_out = task.reason == 'retries_exhausted' or task.reason == 'lease_expired'
+  table.insert(has_run_out and undecided or decided, task)
 end
-for _, task in ipairs(without_cancelled(answers, unsaid, failed_with(2))) do
-  said[#said + 1] = task
+for _, task in ipairs(settle_cancelled(undecided)) do
+  decided[#decided + 1] = task
 end
+
 local by_reason, recovered = {}, 0
-for _, task in ipairs(said) do
-  local reason, lost, text = ARGV[task.at], ARGV[task.at + 1], ARGV[task.at + 2]
-  write_try(task, lost, { 'last_error', text, 'last_failed_at', int(now) })
-  recovered = recovered + (lost ~= '' and 1 or 0)
-  by_reason[reason] = by_reason[reason] or {}
-  table.insert(by_reason[reason], task.ending)
+for _, task in ipairs(decided) do
+  write_try(task, task.lost, '')
+  if task.lost ~= '' then
+    recovered = recovered + 1
+  end
+  by_reason[task.reason] = by_reason[task.reason] or {}
+  table.insert(by_reason[task.reason], task.ending)
 end
 for reason, endings in pairs(by_reason) do
-  bury(endings, reason)
+  archive(endings, reason)
 end
-count({ processed = #said, failed = #said, recovered = recovered })
-return answers
+count('processed', #decided)
+count('failed', #decided)
+count('recovered', recovered)
+return outcomes_of(tasks)

@@ -13,48 +13,51 @@
 --            archived for its deadline: id, kind }: flat, because Redis takes longer for lists in lists
 --
 -- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
--- every one before it; `deadlines` has only waiting tasks. The record is read and not written. The
--- lease remembers the place of the call's first task: all tasks that are handed back go there, ahead
--- of every task not yet claimed.
+-- every one before it; `deadlines` has only waiting tasks. Records are not written. Each lease notes
+-- the score that this call's first task had in `pending`: a task that is handed back gets this score,
+-- and so comes before every task that is not yet claimed.
+-- Uses: values, time, keys, schema, wake, due, deadlines, counters, locks, broken, waiters, endings
 
--- What becomes of tasks beside their claim: reads it, and answers a function that writes it.
-local function aside(missing, malformed, expired, locked) -- seldom
-  local endings, locks = {}, {}
-  for i, task in ipairs(expired) do
-    endings[i] = ending(task.id, task)
-  end
-  for _, task in ipairs(locked) do
-    locks[#locks + 1] = lock_to_free(task.id, task.unique)
-  end
-  return function()
-    if #locks > 0 then
-      redis.call('DEL', unpack(locks))
+-- What decides about a record: its size in bytes, its kind if it can be used, and those of its fields that
+-- few have, or nil.
+local function survey(record)
+  -- What a field costs beside its bytes is counted as 64 of them: a record may have thousands.
+  local size = 32 * #record
+  local kind, payload, rare = nil, nil, nil
+  for i = 1, #record, 2 do
+    local field, value = record[i], record[i + 1]
+    size = size + #field + #value
+    if field == 'kind' then
+      kind = value
+    elseif field == 'payload' then
+      payload = value
+    elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at' then
+      rare = rare or {}
+      rare[field] = value
     end
-    remove_broken(PENDING, missing, malformed)
-    bury(endings, 'deadline_passed')
-    count({ expired = #endings })
   end
+  return size, payload and kind, rare
 end
 
-local meta = read_meta('paused', 'lease')
+local schema, paused, last_number = unpack(redis.call('HMGET', key('meta'), 'schema', 'paused', 'lease'))
+check_schema(schema)
 local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local due = next_due()
-local reply_due = due and int(due) or ''
-if meta[2] then
-  return { 0, now, 0, reply_due, 0, 0 }
+local reply = { 0, now, 0, due and int(due) or '', 0 }
+if paused then
+  reply[6] = 0
+  return reply
 end
 
 -- One more than there is room for: it says whether more are waiting.
-local ids = redis.call('ZRANGE', PENDING, 0, room)
-local number, number_text, lease, expiry = 0, nil, nil, nil
+local ids = redis.call('ZRANGE', key('pending'), 0, room)
+local number, lease
 if #ids > 0 then
-  number = math.max((tonumber(meta[3]) or 0) + 1, now_us)
-  number_text = int(number)
-  lease = number_text .. '@' .. server .. ' ' .. int(now) .. ' ' .. redis.call('ZSCORE', PENDING, ids[1])
-  expiry = int(now + lease_ms)
+  number = math.max((tonumber(last_number) or 0) + 1, now_us)
+  lease = int(number) .. '@' .. server .. ' ' .. int(now) .. ' ' .. redis.call('ZSCORE', key('pending'), ids[1])
 end
-local reply, leases, expiries, had_deadline = { 0, now, 0, reply_due, 0 }, {}, {}, {}
-local missing, malformed, expired, locked = {}, {}, {}, {}
+local leases, expiries, had_deadline = {}, {}, {}
+local missing, malformed, expired, locks = {}, {}, {}, {}
 local bytes, looked_at = 0, 0
 for i = 1, math.min(#ids, room) do
   local id = ids[i]
@@ -67,69 +70,59 @@ for i = 1, math.min(#ids, room) do
   elseif #record == 0 then
     missing[#missing + 1] = id
   else
-    -- What a field costs beside its bytes is counted as 64 of them: a record may have thousands.
-    local size = 32 * #record
-    local kind, payload, special
-    for i = 1, #record, 2 do
-      local field, value = record[i], record[i + 1]
-      size = size + #field + #value
-      if field == 'kind' then
-        kind = value
-      elseif field == 'payload' then
-        payload = value
-      elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at' then
-        special = special or { id = id }
-        special[field] = value
-      end
-    end
+    local size, kind, rare = survey(record)
     if looked_at > 0 and bytes + size > byte_limit then
       break
     end
     bytes = bytes + size
-    if not (kind and payload) then
+    local deadline = kind and rare and wait_deadline(rare)
+    if deadline then
+      had_deadline[#had_deadline + 1] = id
+    end
+    if not kind then
       malformed[#malformed + 1] = id
+    elseif deadline and deadline <= now then
+      rare.kind = kind
+      expired[#expired + 1] = ending(id, rare)
     else
-      local deadline = special and wait_deadline(special)
-      if deadline and deadline <= now then
-        special.kind = kind
-        expired[#expired + 1] = special
-      else
-        local at = #reply
-        reply[at + 1] = id
-        reply[at + 2] = #record
-        for i = 1, #record do
-          reply[at + 2 + i] = record[i]
-        end
-        leases[#leases + 1] = id
-        leases[#leases + 1] = lease
-        expiries[#expiries + 1] = expiry
-        expiries[#expiries + 1] = id
-        if special and special.unique and string.find(special.unique, '^started:') then
-          locked[#locked + 1] = special
-        end
+      local at = #reply
+      reply[at + 1] = id
+      reply[at + 2] = #record
+      for j = 1, #record do
+        reply[at + 2 + j] = record[j]
       end
-      if deadline then
-        had_deadline[#had_deadline + 1] = id
+      leases[#leases + 1] = id
+      leases[#leases + 1] = lease
+      expiries[#expiries + 1] = now + lease_ms
+      expiries[#expiries + 1] = id
+      if rare and rare.unique and string.find(rare.unique, '^started:') then
+        locks[#locks + 1] = lock_to_free(id, rare.unique)
       end
     end
   end
   looked_at = looked_at + 1
 end
-local write_aside = #missing + #malformed + #expired + #locked > 0 and aside(missing, malformed, expired, locked)
 
 -- The leases first: where their key is of another type, the tasks stay pending.
 if #leases > 0 then
   reply[1] = number
-  redis.call('HSET', META, 'lease', number_text)
-  bulk('HSET', LEASES, leases)
-  bulk('ZADD', ACTIVE, expiries)
+  redis.call('HSET', key('meta'), 'lease', int(number))
+  bulk('HSET', key('leases'), leases)
+  bulk('ZADD', key('active'), expiries)
 end
 if looked_at > 0 then
-  redis.call('ZREMRANGEBYRANK', PENDING, 0, looked_at - 1)
-  bulk('ZREM', DEADLINES, had_deadline)
+  redis.call('ZREMRANGEBYRANK', key('pending'), 0, looked_at - 1)
+  bulk('ZREM', key('deadlines'), had_deadline)
 end
-if write_aside then
-  write_aside()
+if #locks > 0 then
+  redis.call('DEL', unpack(locks))
+end
+if #missing + #malformed > 0 then
+  remove_broken('pending', missing, malformed)
+end
+if #expired > 0 then
+  archive(expired, 'deadline_passed')
+  count('expired', #expired)
 end
 if #ids > looked_at then
   wake()

@@ -10,28 +10,36 @@
 -- Keeps: only the holder of the current lease settles. A record is read only where the caller says
 -- so, which is safe because no script gives a lock or a retention to an active task. Deleting records
 -- in one command is the first write, so that a slot under migration refuses before anything changed.
+-- Uses: values, time, keys, counters, records, locks, broken, waiters, leases
 
-local ids = {}
-for i = 2, #ARGV, 4 do
-  ids[#ids + 1] = ARGV[i]
+local function read_tasks()
+  local tasks, ids = {}, {}
+  for at = 2, #ARGV, 4 do
+    local id, holder, has_end_effects, result = unpack(ARGV, at, at + 3)
+    tasks[#tasks + 1] = { holder = holder, has_end_effects = has_end_effects == '1', result = result }
+    ids[#ids + 1] = id
+  end
+  return tasks, ids
 end
-local leases = redis.call('HMGET', LEASES, unpack(ids))
 
-local answers, done, records, kept, locks, malformed, seen, stale = {}, {}, {}, {}, {}, {}, {}, 0
+local tasks, ids = read_tasks()
+local leases = redis.call('HMGET', key('leases'), unpack(ids))
+
+local outcomes, done, seen, stale = {}, {}, {}, 0
+local records, kept, locks, malformed = {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = 4 * i - 2
-  local holder = ARGV[at + 1] .. ' '
-  if not leases[i] or seen[id] then
-    answers[i] = GONE
-  elseif string.sub(leases[i], 1, #holder) ~= holder then
-    answers[i] = STALE
+  local task, lease = tasks[i], leases[i]
+  if not lease or seen[id] then
+    outcomes[i] = GONE
+  elseif not is_held_by(lease, task.holder) then
+    outcomes[i] = STALE
     stale = stale + 1
   else
-    answers[i] = DONE
+    outcomes[i] = DONE
     seen[id] = true
     done[#done + 1] = id
     local record, problem = nil, nil
-    if ARGV[at + 2] == '1' then
+    if task.has_end_effects then
       record, problem = read_record(id, { 'kind', 'unique', 'retention', 'started_at' })
     end
     if record then
@@ -40,8 +48,8 @@ for i, id in ipairs(ids) do
     local retention = record and finite(record.retention) or 0
     if retention > 0 then
       kept[#kept + 1] = {
-        id = id, until_ms = now + retention, result = ARGV[at + 3],
-        started_at = not record.started_at and string.match(leases[i], '^%S+ (%d+) '),
+        id = id, until_ms = now + retention, result = task.result,
+        started_at = not record.started_at and string.match(lease, '^%S+ (%d+) '),
       }
     elseif problem == 'malformed' then
       malformed[#malformed + 1] = id
@@ -56,25 +64,29 @@ if #records > 0 then
   missing = #records - redis.call('DEL', unpack(records))
 end
 if #done > 0 then
-  redis.call('HDEL', LEASES, unpack(done))
-  redis.call('ZREM', ACTIVE, unpack(done))
+  redis.call('HDEL', key('leases'), unpack(done))
+  redis.call('ZREM', key('active'), unpack(done))
 end
 for _, task in ipairs(kept) do
-  local key = record_key(task.id)
-  redis.call('HDEL', key, 'cancel', 'lost', 'undecodable', 'last_error', 'last_failed_at')
-  redis.call('HSET', key, 'completed_at', int(now))
+  local record = record_key(task.id)
+  redis.call('HDEL', record, 'cancel', 'lost', 'undecodable', 'last_error', 'last_failed_at')
+  redis.call('HSET', record, 'completed_at', int(now))
   if task.started_at then
-    redis.call('HSET', key, 'started_at', task.started_at)
+    redis.call('HSET', record, 'started_at', task.started_at)
   end
   if task.result ~= '' then
-    redis.call('HSET', key, 'result', task.result)
+    redis.call('HSET', record, 'result', task.result)
   end
-  redis.call('ZADD', COMPLETED, int(task.until_ms), task.id)
+  redis.call('ZADD', key('completed'), task.until_ms, task.id)
 end
 if #locks > 0 then
   redis.call('DEL', unpack(locks))
 end
-remove_broken(ACTIVE, {}, malformed)
+if #malformed > 0 then
+  remove_broken('active', {}, malformed)
+end
 tell_waiters(done)
-count({ processed = #done, stale = stale, missing = missing })
-return answers
+count('processed', #done)
+count('stale', stale)
+count('missing', missing)
+return outcomes

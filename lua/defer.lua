@@ -5,29 +5,34 @@
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  empty (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when its handler was called (else 0)
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
---          cancelled, operator (archived so) or deleted
+-- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives), `cancelled`,
+--          `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
 -- handler was called.
+-- Uses: values, time, keys, deadlines, counters, records, locks, taking, broken, waiters, endings, leases, settle
 
-local answers, ended = end_leases(3, 4)
-local waiting = {}
-local try_of = called_by(1)
-ended = without_cancelled(answers, ended, try_of)
-for _, task in ipairs(ended) do
-  local fields = try_of(task)
-  if fields then
-    write_try(task, '', fields)
-  elseif task.record.cancel then
-    redis.call('HDEL', record_key(task.id), 'cancel')
+local function read_tasks()
+  local tasks = {}
+  for at = 3, #ARGV, 4 do
+    local id, holder, delay, was_called = unpack(ARGV, at, at + 3)
+    tasks[#tasks + 1] = {
+      id = id, holder = holder, due = after(tonumber(delay)), try = was_called == '1' and {} or nil,
+    }
   end
-  task.due = after(tonumber(ARGV[task.at]))
-  waiting[#waiting + 1] = int(task.due)
+  return tasks
+end
+
+local tasks = read_tasks()
+local deferred = settle_cancelled(end_leases(tasks))
+local waiting = {}
+for _, task in ipairs(deferred) do
+  write_try(task, '', '')
+  waiting[#waiting + 1] = task.due
   waiting[#waiting + 1] = task.id
 end
-bulk('ZADD', SCHEDULED, waiting)
-await_deadlines(ended)
-retake_locks(ended)
-count({ deferred = #ended })
-return answers
+bulk('ZADD', key('scheduled'), waiting)
+note_deadlines(deferred)
+retake_locks(deferred)
+count('deferred', #deferred)
+return outcomes_of(tasks)

@@ -7,34 +7,40 @@
 -- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind } }
 --
 -- Keeps: `deadlines` has exactly the waiting tasks that have one. Works also while a queue is paused.
+-- Uses: values, time, keys, counters, records, locks, broken, waiters, endings
 
-local ids = redis.call('ZRANGEBYSCORE', DEADLINES, '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[2]))
-local from, strays, malformed, expired, archived = {}, {}, {}, {}, {}
+local ids = redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, tonumber(ARGV[2]))
+local by_set, strays, malformed, expired = {}, {}, {}, {}
 for _, id in ipairs(ids) do
   local set = locate(id)
   local record, problem = nil, nil
-  if set == PENDING or set == SCHEDULED or set == RETRY then
+  if set == 'pending' or set == 'scheduled' or set == 'retry' then
     record, problem = read_record(id)
-    from[set] = from[set] or {}
-    table.insert(from[set], id)
+    by_set[set] = by_set[set] or {}
+    table.insert(by_set[set], id)
   end
   if record then
     expired[#expired + 1] = ending(id, record)
-    archived[#archived + 1] = id
-    archived[#archived + 1] = record.kind
   elseif problem == 'malformed' then
     malformed[#malformed + 1] = id
   else
     strays[#strays + 1] = id
   end
 end
-for set, members in pairs(from) do
-  bulk('ZREM', set, members)
+for set, members in pairs(by_set) do
+  bulk('ZREM', key(set), members)
 end
-bulk('ZREM', DEADLINES, ids)
+bulk('ZREM', key('deadlines'), ids)
 for _, id in ipairs(malformed) do
   set_aside(id)
 end
-bury(expired, 'deadline_passed')
-count({ expired = #expired, malformed = #malformed, missing = #strays })
+archive(expired, 'deadline_passed')
+count('expired', #expired)
+count('malformed', #malformed)
+count('missing', #strays)
+local archived = {}
+for _, task in ipairs(expired) do
+  archived[#archived + 1] = task.id
+  archived[#archived + 1] = task.kind
+end
 return { #ids, malformed, archived }

@@ -10,38 +10,40 @@
 --
 -- Keeps: only the holder of the current lease extends it, also one past its expiry that nobody took.
 -- Never adds a member to `active`. Records are looked at last and may not make it fail.
+-- Uses: time, keys, counters, leases
 
-local expiry = int(now + tonumber(ARGV[2]))
-local ids = {}
-for i = 3, #ARGV, 2 do
-  ids[#ids + 1] = ARGV[i]
+local CANCEL_REQUESTED = 2
+
+local ids, holders = {}, {}
+for at = 3, #ARGV, 2 do
+  ids[#ids + 1], holders[#holders + 1] = ARGV[at], ARGV[at + 1]
 end
-local leases = redis.call('HMGET', LEASES, unpack(ids))
+local expiry = now + tonumber(ARGV[2])
+local leases = redis.call('HMGET', key('leases'), unpack(ids))
 
-local answers, scores, stale = {}, {}, 0
+local outcomes, expiries, stale = {}, {}, 0
 for i, id in ipairs(ids) do
-  local holder = ARGV[2 + 2 * i] .. ' '
   if not leases[i] then
-    answers[i] = GONE
-  elseif string.sub(leases[i], 1, #holder) ~= holder then
-    answers[i] = STALE
+    outcomes[i] = GONE
+  elseif not is_held_by(leases[i], holders[i]) then
+    outcomes[i] = STALE
     stale = stale + 1
   else
-    answers[i] = DONE
-    scores[#scores + 1] = expiry
-    scores[#scores + 1] = id
+    outcomes[i] = DONE
+    expiries[#expiries + 1] = expiry
+    expiries[#expiries + 1] = id
   end
 end
-if #scores > 0 then
-  redis.call('ZADD', ACTIVE, 'XX', unpack(scores))
+if #expiries > 0 then
+  redis.call('ZADD', key('active'), 'XX', unpack(expiries))
 end
 for i, id in ipairs(ids) do
-  if answers[i] == DONE then
+  if outcomes[i] == DONE then
     local cancel = redis.pcall('HGET', record_key(id), 'cancel')
     if type(cancel) == 'string' then
-      answers[i] = 2
+      outcomes[i] = CANCEL_REQUESTED
     end
   end
 end
-count({ stale = stale })
-return answers
+count('stale', stale)
+return outcomes

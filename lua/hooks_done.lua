@@ -8,20 +8,21 @@
 -- returns  how many were still held with that *not before*
 --
 -- Keeps: only the server that holds a hook ends it: another one may have taken it since.
+-- Uses: time, keys, counters
 
 local held, run = 0, 0
-for i = 2, #ARGV, 3 do
-  local id, not_before, what = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local score = redis.call('ZSCORE', HOOKS, id)
+for at = 2, #ARGV, 3 do
+  local id, not_before, what = unpack(ARGV, at, at + 2)
+  local score = redis.call('ZSCORE', key('hooks'), id)
   if score and tonumber(score) == tonumber(not_before) then
     held = held + 1
     if what == 'done' then
-      redis.call('ZREM', HOOKS, id)
+      redis.call('ZREM', key('hooks'), id)
       run = run + 1
     else
-      redis.call('ZADD', HOOKS, int(now + (tonumber(what) or 0)), id)
+      redis.call('ZADD', key('hooks'), now + (tonumber(what) or 0), id)
     end
   end
 end
-count({ hooks_run = run })
+count('hooks_run', run)
 return held

@@ -8,7 +8,8 @@
 -- returns  nothing
 --
 -- Keeps: a hook is owed by what Redis knows, and lost with no process.
+-- Uses: keys
 
 for i = 2, #ARGV do
-  redis.call('HSET', META, 'hook:' .. ARGV[i], '1')
+  redis.call('HSET', key('meta'), 'hook:' .. ARGV[i], '1')
 end

@@ -12,6 +12,7 @@
 --
 -- Keeps: `hooks` has only archived tasks. A hook that is taken is owed until it is done: its *not
 -- before* moves ahead, so that another server runs it if this one dies.
+-- Uses: values, time, keys, counters, records
 
 local limit, hold, tries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local byte_limit = tonumber(ARGV[5])
@@ -20,18 +21,18 @@ for i = 6, #ARGV do
   known[ARGV[i]] = true
 end
 local look_at = 50
-local owed = redis.call('ZRANGEBYSCORE', HOOKS, '-inf', int(now), 'LIMIT', 0, look_at)
+local owed = redis.call('ZRANGEBYSCORE', key('hooks'), '-inf', now, 'LIMIT', 0, look_at)
 local more = #owed == look_at
 local taken, later, dropped = {}, {}, {}
 local not_before = int(now + hold)
 local bytes = 0
 for _, id in ipairs(owed) do
-  local died = redis.call('ZSCORE', ARCHIVED, id)
+  local died = redis.call('ZSCORE', key('archived'), id)
   local record = died and read_record(id, { 'kind' })
   if not record or tonumber(died) < now - tries then
     dropped[#dropped + 1] = id
   elseif not known[record.kind] then
-    later[#later + 1] = int(now + 1000)
+    later[#later + 1] = now + 1000
     later[#later + 1] = id
   elseif #taken < 4 * limit and bytes < byte_limit then
     local fields = redis.call('HGETALL', record_key(id))
@@ -47,13 +48,14 @@ for _, id in ipairs(owed) do
   end
 end
 for i = 1, #taken, 4 do
-  redis.call('ZADD', HOOKS, not_before, taken[i])
+  redis.call('ZADD', key('hooks'), not_before, taken[i])
 end
--- What this server cannot run must not hide what it can; but where it hides little it stays owed, or
--- whoever can run it would not find it among many servers that cannot.
+-- Hooks of kinds that this server lacks are put off only where they fill more than half of this look, so
+-- that the next look finds what is behind them. Otherwise they stay as they are: many servers that lack a
+-- kind would keep putting its hooks off, and the server that has it would hardly find them.
 if #owed == look_at and #later > look_at then
-  bulk('ZADD', HOOKS, later)
+  bulk('ZADD', key('hooks'), later)
 end
-bulk('ZREM', HOOKS, dropped)
-count({ hooks_dropped = #dropped })
+bulk('ZREM', key('hooks'), dropped)
+count('hooks_dropped', #dropped)
 return { #dropped, more and 1 or 0, taken }

@@ -9,17 +9,19 @@
 -- returns  1 (done), 0 (there is no such lease or no record) or -1 (another lease lives)
 --
 -- Keeps: a record is never made, and only written under its current lease.
+-- Uses: time, keys, counters, records, leases
 
-local lease, holder = redis.call('HGET', LEASES, ARGV[2]), ARGV[3] .. ' '
+local id, holder, note = unpack(ARGV, 2, 4)
+local lease = redis.call('HGET', key('leases'), id)
 if not lease then
   return GONE
 end
-if string.sub(lease, 1, #holder) ~= holder then
-  count({ stale = 1 })
+if not is_held_by(lease, holder) then
+  count('stale', 1)
   return STALE
 end
-if not read_record(ARGV[2], { 'kind' }) then
+if not read_record(id, { 'kind' }) then
   return GONE
 end
-redis.call('HSET', record_key(ARGV[2]), 'progress', ARGV[4])
+redis.call('HSET', record_key(id), 'progress', note)
 return DONE

@@ -5,31 +5,34 @@
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  empty (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, 1 when its handler was called (else 0)
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
---          cancelled, operator (archived so) or deleted
+-- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives), `cancelled`,
+--          `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases goes on.
+-- Uses: values, time, keys, wake, score, deadlines, counters, records, locks, taking, broken, waiters, endings, leases, settle
 
-local answers, ended = end_leases(3, 3)
-local pending = {}
-local try_of = called_by(0)
-ended = without_cancelled(answers, ended, try_of)
-for i, task in ipairs(ended) do
-  local fields = try_of(task)
-  if fields then
-    write_try(task, task.record.lost or '', fields)
-  elseif task.record.cancel then
-    redis.call('HDEL', record_key(task.id), 'cancel')
+local function read_tasks()
+  local tasks = {}
+  for at = 3, #ARGV, 3 do
+    local id, holder, was_called = unpack(ARGV, at, at + 2)
+    tasks[#tasks + 1] = { id = id, holder = holder, due = now, try = was_called == '1' and {} or nil }
   end
-  task.due = now
-  pending[#pending + 1] = task.place or pending_score(i, task.record.priority)
+  return tasks
+end
+
+local tasks = read_tasks()
+local released = settle_cancelled(end_leases(tasks))
+local pending = {}
+for n, task in ipairs(released) do
+  write_try(task, task.record.lost or '', '')
+  pending[#pending + 1] = task.place or pending_score(n, finite(task.record.priority))
   pending[#pending + 1] = task.id
 end
-bulk('ZADD', PENDING, pending)
-await_deadlines(ended)
-retake_locks(ended)
+bulk('ZADD', key('pending'), pending)
+note_deadlines(released)
+retake_locks(released)
 if #pending > 0 then
   wake()
 end
-count({ released = #ended })
-return answers
+count('released', #released)
+return outcomes_of(tasks)

@@ -7,49 +7,66 @@
 -- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when this try spends a retry (else 0),
 --          how many leases were lost in a row (empty: none), how often in a row its payload could not
 --          be decoded (empty: not now), error text
--- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives), or a text:
---          deadline_passed, cancelled, operator (archived so) or deleted
+-- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives),
+--          `deadline_passed`, `cancelled`, `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
+-- Uses: values, time, keys, wake, score, deadlines, counters, records, locks, taking, broken, waiters, endings, leases, settle
 
-local answers, ended = end_leases(3, 7)
-local waiting, waiting_tasks, pending, late = {}, {}, {}, {}
-local counts = { retried = 0, failed = 0, recovered = 0 }
-for i, task in ipairs(without_cancelled(answers, ended, failed_with(4))) do
-  local record, delay, spends = task.record, tonumber(ARGV[task.at]), ARGV[task.at + 1] == '1'
-  local lost, undecodable, text = ARGV[task.at + 2], ARGV[task.at + 3], ARGV[task.at + 4]
-  local fields = { 'last_error', text, 'last_failed_at', int(now) }
-  if spends then
-    fields[5], fields[6] = 'retried', int((finite(record.retried) or 0) + 1)
-    counts.failed = counts.failed + 1
+local function read_tasks()
+  local tasks = {}
+  for at = 3, #ARGV, 7 do
+    local id, holder, delay, spends_retry, lost, undecodable, error_text = unpack(ARGV, at, at + 6)
+    tasks[#tasks + 1] = {
+      id = id, holder = holder, delay = tonumber(delay), spends_retry = spends_retry == '1', lost = lost,
+      undecodable = undecodable,
+      try = { 'last_error', error_text, 'last_failed_at', int(now) },
+    }
   end
-  write_try(task, lost, fields, undecodable)
-  counts.recovered = counts.recovered + (lost ~= '' and 1 or 0)
+  return tasks
+end
+
+local tasks = read_tasks()
+local retried, late, waiting, pending = {}, {}, {}, {}
+local failed, recovered = 0, 0
+for n, task in ipairs(settle_cancelled(end_leases(tasks))) do
+  local record = task.record
+  if task.spends_retry then
+    table.insert(task.try, 'retried')
+    table.insert(task.try, int((finite(record.retried) or 0) + 1))
+    failed = failed + 1
+  end
+  if task.lost ~= '' then
+    recovered = recovered + 1
+  end
+  write_try(task, task.lost, task.undecodable)
   local deadline = wait_deadline(record)
-  local due = delay > 0 and after(delay) or now
+  local due = task.delay > 0 and after(task.delay) or now
   if deadline and due >= deadline then
+    task.outcome = 'deadline_passed'
     late[#late + 1] = task.ending
-    answers[task.i] = 'deadline_passed'
   else
-    counts.retried = counts.retried + 1
-    waiting_tasks[#waiting_tasks + 1] = task
-    if delay > 0 then
-      waiting[#waiting + 1] = int(due)
+    retried[#retried + 1] = task
+    if task.delay > 0 then
+      waiting[#waiting + 1] = due
       waiting[#waiting + 1] = task.id
     else
       -- A lost task has had its turn: it goes back to its place, not behind the backlog.
-      pending[#pending + 1] = lost ~= '' and task.place or pending_score(i, record.priority)
+      pending[#pending + 1] = task.lost ~= '' and task.place or pending_score(n, finite(record.priority))
       pending[#pending + 1] = task.id
     end
   end
 end
-bulk('ZADD', RETRY, waiting)
-bulk('ZADD', PENDING, pending)
-await_deadlines(waiting_tasks)
-bury(late, 'deadline_passed')
+bulk('ZADD', key('retry'), waiting)
+bulk('ZADD', key('pending'), pending)
+note_deadlines(retried)
+archive(late, 'deadline_passed')
 if #pending > 0 then
   wake()
 end
-counts.processed, counts.expired = counts.failed, #late
-count(counts)
-return answers
+count('processed', failed)
+count('failed', failed)
+count('retried', #retried)
+count('recovered', recovered)
+count('expired', #late)
+return outcomes_of(tasks)

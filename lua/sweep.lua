@@ -12,14 +12,15 @@
 --            1 when there is more to do }
 --
 -- Keeps: the archive's caps, exactly, but for tasks whose hook is owed.
+-- Uses: values, time, keys, counters
 
 local limit, cap, age, spare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local passed_over = tonumber(ARGV[6])
 
-local done = redis.call('ZRANGEBYSCORE', COMPLETED, '-inf', int(now), 'LIMIT', 0, limit)
+local done = redis.call('ZRANGEBYSCORE', key('completed'), '-inf', now, 'LIMIT', 0, limit)
 
-local surplus = redis.call('ZCARD', ARCHIVED) - cap
-local old = redis.call('ZRANGE', ARCHIVED, passed_over, passed_over + limit - 1, 'WITHSCORES')
+local surplus = redis.call('ZCARD', key('archived')) - cap
+local old = redis.call('ZRANGE', key('archived'), passed_over, passed_over + limit - 1, 'WITHSCORES')
 local archived, spared, dropped, looked_at = {}, 0, 0, 0
 for i = 1, #old, 2 do
   local died = tonumber(old[i + 1])
@@ -27,7 +28,7 @@ for i = 1, #old, 2 do
     break
   end
   looked_at = looked_at + 1
-  local owed = redis.call('ZSCORE', HOOKS, old[i])
+  local owed = redis.call('ZSCORE', key('hooks'), old[i])
   if owed and died > now - spare then
     spared = spared + 1
   else
@@ -36,17 +37,19 @@ for i = 1, #old, 2 do
   end
 end
 
-for set, ids in pairs({ [COMPLETED] = done, [ARCHIVED] = archived }) do
+for set, ids in pairs({ completed = done, archived = archived }) do
   if #ids > 0 then
     local records = {}
     for i, id in ipairs(ids) do
       records[i] = record_key(id)
     end
     redis.call('DEL', unpack(records))
-    bulk('ZREM', set, ids)
-    bulk('ZREM', HOOKS, ids)
+    bulk('ZREM', key(set), ids)
+    bulk('ZREM', key('hooks'), ids)
   end
 end
-count({ swept_completed = #done, swept_archived = #archived, hooks_dropped = dropped })
+count('swept_completed', #done)
+count('swept_archived', #archived)
+count('hooks_dropped', dropped)
 local more = #done == limit or (looked_at > 0 and looked_at * 2 == #old)
 return { #done, #archived, dropped, spared, more and 1 or 0 }

@@ -6,7 +6,7 @@
 -- ARGV[2]  how often a recoverer scans, in ms
 -- ARGV[3]  the grace after an outage, in ms
 -- ARGV[4]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
--- ARGV[5]  the most leases to answer
+-- ARGV[5]  the most leases to return
 -- returns  { ms of grace left, 1 when a dead-letter hook is owed now, { ids set aside as malformed },
 --            { id, lease holder, kind, retried, max_retry, lost, policy, … } }, absent fields empty
 --
@@ -14,15 +14,17 @@
 -- last pulse older than three scans, or in the future, or none beside a lease that would run out in the
 -- grace, knows that heartbeats may have been lost too and starts that grace, in which they can come
 -- first. A lease whose record is missing is removed.
+-- Uses: values, time, keys, schema, counters, records, locks, broken
 
-local meta = read_meta('pulse', 'grace_until')
+local meta = redis.call('HMGET', key('meta'), 'schema', 'pulse', 'grace_until')
+check_schema(meta[1])
 local scan, grace, skew, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local pulse, grace_until = tonumber(meta[2]), tonumber(meta[3]) or 0
 local outage
 if pulse then
   outage = now - pulse > 3 * scan or pulse > now
 else
-  outage = redis.call('ZCOUNT', ACTIVE, '-inf', int(now + grace)) > 0
+  outage = redis.call('ZCOUNT', key('active'), '-inf', now + grace) > 0
 end
 if outage then
   grace_until = now + grace
@@ -31,10 +33,10 @@ end
 local lost, missing, malformed = {}, {}, {}
 local ids = {}
 if now >= grace_until then
-  ids = redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', int(now - skew), 'LIMIT', 0, limit)
+  ids = redis.call('ZRANGEBYSCORE', key('active'), '-inf', now - skew, 'LIMIT', 0, limit)
 end
 if #ids > 0 then
-  local leases = redis.call('HMGET', LEASES, unpack(ids))
+  local leases = redis.call('HMGET', key('leases'), unpack(ids))
   for i, id in ipairs(ids) do
     local record, problem = read_record(id, { 'kind', 'retried', 'max_retry', 'lost', 'policy' })
     if record then
@@ -53,11 +55,11 @@ if #ids > 0 then
   end
 end
 
-redis.call('HSET', META, 'pulse', int(now))
+redis.call('HSET', key('meta'), 'pulse', int(now))
 if outage then
-  redis.call('HSET', META, 'grace_until', int(grace_until))
+  redis.call('HSET', key('meta'), 'grace_until', int(grace_until))
 end
-remove_broken(ACTIVE, missing, malformed)
-local hook = redis.call('ZRANGE', HOOKS, 0, 0, 'WITHSCORES')[2]
+remove_broken('active', missing, malformed)
+local hook = redis.call('ZRANGE', key('hooks'), 0, 0, 'WITHSCORES')[2]
 local owed = hook and tonumber(hook) <= now
 return { math.max(0, grace_until - now), owed and 1 or 0, malformed, lost }

@@ -8,7 +8,8 @@
 -- returns  nothing
 --
 -- Keeps: a token that nobody takes is gone after that time.
+-- Uses: keys
 
-local key = WAKE .. ':' .. ARGV[2]
-redis.call('LPUSH', key, '1')
-redis.call('PEXPIRE', key, ARGV[3])
+local token = key('wake:' .. ARGV[2])
+redis.call('LPUSH', token, '1')
+redis.call('PEXPIRE', token, ARGV[3])

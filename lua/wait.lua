@@ -9,15 +9,16 @@
 --          `waiting`; the rest is empty where it does not apply
 --
 -- Keeps: `waiters` is bounded, because those whose time is over leave it at each call.
+-- Uses: time, keys, records
 
-redis.call('ZREMRANGEBYSCORE', WAITERS, '-inf', int(now))
+redis.call('ZREMRANGEBYSCORE', key('waiters'), '-inf', now)
 local set = locate(ARGV[2])
 if not set then
   return { 'gone', '', '', '' }
 end
-if set ~= COMPLETED and set ~= ARCHIVED then
-  redis.call('ZADD', WAITERS, 'GT', int(now + tonumber(ARGV[3])), ARGV[2])
+if set ~= 'completed' and set ~= 'archived' then
+  redis.call('ZADD', key('waiters'), 'GT', now + tonumber(ARGV[3]), ARGV[2])
   return { 'waiting', '', '', '' }
 end
 local fields = redis.call('HMGET', record_key(ARGV[2]), 'result', 'reason', 'last_error')
-return { set == COMPLETED and 'completed' or 'archived', fields[1] or '', fields[2] or '', fields[3] or '' }
+return { set, fields[1] or '', fields[2] or '', fields[3] or '' }

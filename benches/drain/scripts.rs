@@ -4,9 +4,9 @@ use redis::Script;
 mod lua;
 
 pub fn claim() -> Script {
-    Script::new(&lua::link(include_str!("../../lua/claim.lua")))
+    Script::new(&lua::assemble(include_str!("../../lua/claim.lua")))
 }
 
 pub fn complete() -> Script {
-    Script::new(&lua::link(include_str!("../../lua/complete.lua")))
+    Script::new(&lua::assemble(include_str!("../../lua/complete.lua")))
 }

@@ -9,11 +9,12 @@
 -- ARGV[4]  1 when it is a cancel: its hook is owed (else 0)
 -- ARGV[5]  the channel's name up to the server's id, on which servers hear of cancels
 -- ARGV[6]  the lease holder if its server is dead, so that an active task is taken over (else empty)
--- returns  { answer, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
+-- returns  { outcome, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
 --          `already` (it is archived) or `completed`
 --
 -- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
 -- may not be seen; its record says what was asked, for when the message is lost.
+-- Uses: values, time, keys, counters, records, locks, broken, waiters, endings
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
 local set = locate(id)
@@ -24,8 +25,8 @@ end
 if not set or problem == 'missing' then
   return { 'missing', '' }
 end
-if (set == ARCHIVED or set == COMPLETED) and what ~= 'delete' then
-  return { set == ARCHIVED and 'already' or 'completed', '' }
+if (set == 'archived' or set == 'completed') and what ~= 'delete' then
+  return { set == 'archived' and 'already' or 'completed', '' }
 end
 if not record and what ~= 'delete' then
   remove_broken(set, {}, { id })
@@ -38,8 +39,8 @@ else
   local unique = redis.pcall('HGET', record_key(id), 'unique')
   task = { id = id, lock = type(unique) == 'string' and lock_to_free(id, unique) or nil }
 end
-local lease = record and set == ACTIVE and redis.call('HGET', LEASES, id)
-local in_grace = now < (finite(redis.call('HGET', META, 'grace_until')) or 0)
+local lease = record and set == 'active' and redis.call('HGET', key('leases'), id)
+local in_grace = now < (finite(redis.call('HGET', key('meta'), 'grace_until')) or 0)
 if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
   redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
@@ -47,16 +48,16 @@ if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
     redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
   end
   -- With a dead holder it is the second call for one wish.
-  count({ cancels_requested = dead == '' and 1 or 0 })
+  count('cancels_requested', dead == '' and 1 or 0)
   return { 'requested', (number or '') .. '@' .. (server or '') }
 end
 
-redis.call('ZREM', set, id)
-redis.call('ZREM', DEADLINES, id)
-redis.call('HDEL', LEASES, id)
+redis.call('ZREM', key(set), id)
+redis.call('ZREM', key('deadlines'), id)
+redis.call('HDEL', key('leases'), id)
 if what == 'delete' then
   erase({ task })
 else
-  bury({ task }, is_cancel and 'cancelled' or 'operator', not is_cancel)
+  archive({ task }, is_cancel and 'cancelled' or 'operator')
 end
 return { 'done', '' }

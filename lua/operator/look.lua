@@ -7,6 +7,7 @@
 -- returns  { state ('' when there is no such task), its score, its lease or '', { field, value, … } }
 --
 -- Keeps: reads only.
+-- Uses: values, keys, records
 
 local set, score = locate(ARGV[2])
 if not set then
@@ -14,6 +15,6 @@ if not set then
 end
 local record = redis.pcall('HGETALL', record_key(ARGV[2]))
 return {
-  string.match(set, ':([a-z]+)$'), int(score), redis.call('HGET', LEASES, ARGV[2]) or '',
+  set, int(score), redis.call('HGET', key('leases'), ARGV[2]) or '',
   record.err and {} or record,
 }

@@ -4,48 +4,49 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  id
--- returns  { answer, holder }: `done`, `missing`, `active`, `completed`, `already` (it is pending) or
+-- returns  { outcome, holder }: `done`, `missing`, `active`, `completed`, `already` (it is pending) or
 --          `duplicate` (another task, the holder, has its lock)
 --
 -- Keeps: a task that leaves the archive takes its lock again, owes no hook, and starts with all its
 -- retries. A deadline that has passed is dropped, because the next claim would archive the task for it.
 -- Not allowed when Redis is out of memory.
+-- Uses: values, time, keys, schema, wake, score, deadlines, records, locks, taking
 
-read_meta()
+check_schema(redis.call('HGET', key('meta'), 'schema'))
 local id = ARGV[2]
 local set = locate(id)
 local record = set and read_record(id)
 if not record then
   return { 'missing', '' }
 end
-if set == ACTIVE or set == PENDING or set == COMPLETED then
-  return { set == PENDING and 'already' or set == ACTIVE and 'active' or 'completed', '' }
+if set == 'active' or set == 'pending' or set == 'completed' then
+  return { set == 'pending' and 'already' or set, '' }
 end
-local key, mode = lock_of(record.unique)
-if set == ARCHIVED and key and mode ~= 'time' then
-  local holder = holder_in_force(key)
+local lock, mode = lock_of(record.unique)
+if set == 'archived' and lock and mode ~= 'time' then
+  local holder = holder_in_force(lock)
   if holder and holder ~= id then
     return { 'duplicate', holder }
   end
 end
 
-redis.call('ZREM', set, id)
-redis.call('ZREM', HOOKS, id)
-redis.call('ZREM', DEADLINES, id)
+redis.call('ZREM', key(set), id)
+redis.call('ZREM', key('hooks'), id)
+redis.call('ZREM', key('deadlines'), id)
 for _, field in ipairs({ 'deadline', 'start_before' }) do
-  local at = finite(record[field])
-  if at and at <= now then
+  local time = finite(record[field])
+  if time and time <= now then
     redis.call('HDEL', record_key(id), field)
     record[field] = nil
   end
 end
-if set == ARCHIVED then
+if set == 'archived' then
   redis.call('HDEL', record_key(id), 'reason', 'lost', 'undecodable', 'retried')
-  if key and mode ~= 'time' then
+  if lock and mode ~= 'time' then
     take_lock(id, record, now)
   end
 end
-await_deadlines({ { id = id, record = record } })
-redis.call('ZADD', PENDING, pending_score(1, record.priority), id)
+note_deadlines({ { id = id, record = record } })
+redis.call('ZADD', key('pending'), pending_score(1, finite(record.priority)), id)
 wake()
 return { 'done', '' }

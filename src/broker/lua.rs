@@ -1,99 +1,43 @@
-//! What stands in Redis as a script: its own text, behind what it uses of the Lua that scripts share.
+//! The text of a script as Redis gets it: the shared files that its header names after `-- Uses: `, then
+//! the script itself.
 
-use std::collections::HashSet;
-
-/// In the order in which a script may use them.
-const SHARED: [&str; 3] = [
-    include_str!("../../lua/shared/base.lua"),
-    include_str!("../../lua/shared/ends.lua"),
-    include_str!("../../lua/shared/settle.lua"),
+/// The shared files, in the order in which a script has them: each may use only those before it.
+pub const SHARED: [(&str, &str); 17] = [
+    ("values", include_str!("../../lua/shared/values.lua")),
+    ("time", include_str!("../../lua/shared/time.lua")),
+    ("keys", include_str!("../../lua/shared/keys.lua")),
+    ("schema", include_str!("../../lua/shared/schema.lua")),
+    ("wake", include_str!("../../lua/shared/wake.lua")),
+    ("score", include_str!("../../lua/shared/score.lua")),
+    ("due", include_str!("../../lua/shared/due.lua")),
+    ("deadlines", include_str!("../../lua/shared/deadlines.lua")),
+    ("counters", include_str!("../../lua/shared/counters.lua")),
+    ("records", include_str!("../../lua/shared/records.lua")),
+    ("locks", include_str!("../../lua/shared/locks.lua")),
+    ("taking", include_str!("../../lua/shared/taking.lua")),
+    ("broken", include_str!("../../lua/shared/broken.lua")),
+    ("waiters", include_str!("../../lua/shared/waiters.lua")),
+    ("endings", include_str!("../../lua/shared/endings.lua")),
+    ("leases", include_str!("../../lua/shared/leases.lua")),
+    ("settle", include_str!("../../lua/shared/settle.lua")),
 ];
 
-/// Ends the first line of a script's own function that most calls do not need. What only it uses of the
-/// shared Lua is created within it: to create a function takes time in each call.
-const SELDOM: &str = "-- seldom";
-
-/// Puts what the script uses of the shared Lua between its `#!lua` line, which must stay the first
-/// byte, and its text.
-pub fn link(text: &str) -> String {
-    let (flags, body) = text.split_once('\n').unwrap_or((text, ""));
-    let body: Vec<_> = body.lines().filter(|line| !is_code_free(line)).collect();
-    let parts = parts(&body);
-    let always = parts.iter().filter(|(_, seldom)| !seldom);
-    let shared = used_by(always.flat_map(|(lines, _)| *lines));
-    let mut linked = vec![flags];
-    linked.extend(shared.iter().flatten());
-    for (lines, seldom) in parts {
-        if seldom {
-            let own = used_by(lines).into_iter().filter(|it| !shared.contains(it));
-            linked.extend(own.flatten());
-        }
-        linked.extend(lines);
+/// Puts what a script uses between its `#!lua` line, which must be the first, and its own text. All of
+/// it would do too, but creating what is not used takes time in each call.
+pub fn assemble(script: &str) -> String {
+    let (flags, own) = script.split_once('\n').unwrap_or((script, ""));
+    let used = used(script);
+    let mut text = format!("{flags}\n");
+    for (name, shared) in SHARED.iter().filter(|(name, _)| used.contains(name)) {
+        text += &format!("-- lua/shared/{name}.lua\n{shared}\n");
     }
-    linked.join("\n")
+    text + own
 }
 
-/// Cuts a script into what stands within its functions that are seldom needed, `true`, and the rest.
-fn parts<'a>(body: &'a [&'a str]) -> Vec<(&'a [&'a str], bool)> {
-    let mut parts = Vec::new();
-    let (mut rest, mut seldom) = (body, false);
-    while !rest.is_empty() {
-        let end = if seldom {
-            rest.iter().position(|line| *line == "end")
-        } else {
-            let first = rest.iter().position(|line| line.ends_with(SELDOM));
-            first.map(|first| first + 1)
-        };
-        let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-        parts.push((part, seldom));
-        (rest, seldom) = (behind, !seldom);
-    }
-    parts
-}
-
-/// The shared statements that these lines use, in order.
-fn used_by<'a>(lines: impl IntoIterator<Item = &'a &'a str>) -> Vec<Vec<&'static str>> {
-    let mut words: HashSet<_> = lines.into_iter().copied().flat_map(words).collect();
-    // A local is used only behind its definition: from the last statement to the first, all that may
-    // use the next one is known.
-    let mut used = Vec::new();
-    for statement in statements().into_iter().rev() {
-        if names(statement[0]).any(|name| words.contains(name)) {
-            words.extend(statement.iter().copied().flat_map(self::words));
-            used.push(statement);
-        }
-    }
-    used.reverse();
-    used
-}
-
-/// The statements of the shared Lua, each of which begins with `local` at the left margin.
-fn statements() -> Vec<Vec<&'static str>> {
-    let mut statements: Vec<Vec<_>> = Vec::new();
-    let lines = SHARED.iter().flat_map(|file| file.lines());
-    for line in lines.filter(|line| !is_code_free(line)) {
-        match statements.last_mut() {
-            Some(statement) if !line.starts_with("local ") => statement.push(line),
-            _ => statements.push(vec![line]),
-        }
-    }
-    statements
-}
-
-/// What the first line of a statement defines.
-fn names(line: &str) -> impl Iterator<Item = &str> {
-    let definition = line.strip_prefix("local ").unwrap_or(line);
-    let definition = definition.strip_prefix("function ").unwrap_or(definition);
-    let end = definition.find(['(', '=']).unwrap_or(definition.len());
-    words(&definition[..end])
-}
-
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-}
-
-fn is_code_free(line: &str) -> bool {
-    let line = line.trim_start();
-    line.is_empty() || line.starts_with("--")
+/// The names of the shared files that a script uses.
+pub fn used(script: &str) -> Vec<&str> {
+    let header = script.lines().skip(1);
+    let mut header = header.take_while(|line| line.starts_with("--"));
+    let used = header.find_map(|line| line.strip_prefix("-- Uses: "));
+    used.map_or(Vec::new(), |used| used.split(", ").collect())
 }

@@ -11,7 +11,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(name: &'static str, text: &str) -> Self {
-        let source = lua::link(text);
+        let source = lua::assemble(text);
         let sha = redis::Script::new(&source).get_hash().to_owned();
         Self { name, source, sha }
     }

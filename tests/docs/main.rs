@@ -5,8 +5,8 @@ mod checklist;
 mod defaults;
 mod files;
 mod folders;
-mod linked;
 #[path = "../../src/broker/lua.rs"]
 mod lua;
 mod scripts;
+mod shared_lua;
 mod table;

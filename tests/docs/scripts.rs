@@ -99,7 +99,7 @@ fn the_table_of_transitions_has_every_script() {
 
 #[test]
 fn the_head_start_of_a_priority_is_what_the_docs_say() {
-    let base = text("lua/shared/base.lua");
+    let base = text("lua/shared/score.lua");
     let (_, rest) = base
         .split_once("local HEAD_START_US = ")
         .expect("it is set there");

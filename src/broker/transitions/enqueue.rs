@@ -10,10 +10,15 @@ use super::record::HEADER;
 use super::span::{delay_ms, whole_ms};
 use crate::defaults;
 pub(crate) use crate::task::EnqueueItem;
-use crate::task::{Due, RetryPolicy, Timeout, Unique};
+use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
 
-static SCRIPT: LazyLock<Script> =
+static PLAIN: LazyLock<Script> =
     LazyLock::new(|| Script::new("enqueue", include_str!("../../../lua/enqueue.lua")));
+
+static WITH_OPTIONS: LazyLock<Script> = LazyLock::new(|| {
+    let text = include_str!("../../../lua/enqueue_with_options.lua");
+    Script::new("enqueue_with_options", text)
+});
 
 /// What became of one task of an enqueue call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,35 +40,45 @@ pub(crate) enum EnqueueAnswer {
 pub(crate) async fn enqueue<'a>(
     redis: &impl Query,
     queue: &Queue,
-    items: impl ExactSizeIterator<Item = &'a EnqueueItem>,
+    items: impl ExactSizeIterator<Item = &'a EnqueueItem> + Clone,
 ) -> Result<Vec<EnqueueAnswer>, BrokerError> {
     let count = items.len();
-    let mut call = SCRIPT.on(&queue.base);
+    // All through one script, so that their order stays.
+    let are_plain = items.clone().all(|item| is_plain(&item.options));
+    let script = if are_plain { &*PLAIN } else { &*WITH_OPTIONS };
+    let mut call = script.on(&queue.base);
     for item in items {
         call.arg(&item.id);
-        add_options(&mut call, item);
+        if !are_plain {
+            add_options(&mut call, item);
+        }
         add_record(&mut call, item);
     }
     call.read_each(redis, count).await
 }
 
-/// What the script needs to know beside the record: nothing, for most tasks.
+/// Whether a script needs to know nothing of a task but its id and its record, as of most.
+fn is_plain(options: &TaskOptions) -> bool {
+    options.id.is_none()
+        && matches!(options.due, Due::Now)
+        && options.priority == 0
+        && options.deadline.is_none()
+        && options.start_before.is_none()
+        && options.unique.is_none()
+}
+
+/// What `enqueue_with_options` needs to know of a task beside its record.
 fn add_options(call: &mut Call<'_>, item: &EnqueueItem) {
     let options = &item.options;
+    if is_plain(options) {
+        call.arg(0);
+        return;
+    }
     let deadline = [options.deadline, options.start_before]
         .into_iter()
         .flatten()
         .min();
     let unique = options.unique.as_ref();
-    let is_plain = options.id.is_none()
-        && matches!(options.due, Due::Now)
-        && options.priority == 0
-        && deadline.is_none()
-        && unique.is_none();
-    if is_plain {
-        call.arg(0);
-        return;
-    }
     call.arg(8)
         .arg(u8::from(options.id.is_some()))
         .arg(match options.due {

@@ -1,0 +1,64 @@
+-- How tasks end that do not complete: they are archived or erased.
+
+-- A task that is about to end, with what that will touch: its lock, and whether its kind has a
+-- dead-letter hook. Only reads; a script calls it before it writes.
+local hooked_kinds = {}
+local function ending(id, record)
+  local kind = record.kind
+  if hooked_kinds[kind] == nil then
+    hooked_kinds[kind] = redis.call('HGET', key('meta'), 'hook:' .. kind) ~= false
+  end
+  return { id = id, kind = kind, lock = lock_to_free(id, record.unique), has_hook = hooked_kinds[kind] }
+end
+
+local function ids_of(tasks)
+  local ids = {}
+  for i, task in ipairs(tasks) do
+    ids[i] = task.id
+  end
+  return ids
+end
+
+-- Archives endings, which the caller has removed from their state set: frees their locks, and notes that
+-- the hooks of kinds that have one are owed, unless an operator archives.
+local function archive(endings, reason)
+  if #endings == 0 then
+    return
+  end
+  local archived, owed = {}, {}
+  for _, task in ipairs(endings) do
+    redis.call('HSET', record_key(task.id), 'reason', reason)
+    redis.call('HDEL', record_key(task.id), 'cancel')
+    archived[#archived + 1] = now
+    archived[#archived + 1] = task.id
+    if task.lock then
+      redis.call('DEL', task.lock)
+    end
+    if task.has_hook and reason ~= 'operator' then
+      owed[#owed + 1] = now
+      owed[#owed + 1] = task.id
+    end
+  end
+  bulk('ZADD', key('archived'), archived)
+  bulk('ZADD', key('hooks'), owed)
+  tell_waiters(ids_of(endings))
+  count('archived', #endings)
+  count('archived_' .. reason, #endings)
+end
+
+-- Deletes endings, which the caller has removed from their state set, with their records.
+local function erase(endings)
+  if #endings == 0 then
+    return
+  end
+  for _, task in ipairs(endings) do
+    redis.call('DEL', record_key(task.id))
+    if task.lock then
+      redis.call('DEL', task.lock)
+    end
+  end
+  local ids = ids_of(endings)
+  bulk('ZREM', key('hooks'), ids)
+  tell_waiters(ids)
+  count('deleted', #endings)
+end

@@ -1,0 +1,13 @@
+-- Those who wait for a task's end.
+
+-- Tells those who wait for these tasks, who then look for themselves. Costs one EXISTS when nobody waits
+-- for anything.
+local function tell_waiters(ids)
+  if #ids > 0 and redis.call('EXISTS', key('waiters')) == 1 then
+    for _, id in ipairs(ids) do
+      if redis.call('ZREM', key('waiters'), id) == 1 then
+        redis.call('PUBLISH', key('ended'), id)
+      end
+    end
+  end
+end
