@@ -7,6 +7,7 @@
 -- ARGV[3]  how many tasks it has room for; 0 only hands the wake token on
 -- ARGV[4]  how long the lease lasts, in ms
 -- ARGV[5]  the most bytes to read; one task is always looked at
+-- ARGV[6]  the time in ms after which nothing is claimed any more, or empty
 -- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '', the
 --            number of tasks, for each task: id, the number of values that follow, its record's fields
 --            and values; the number of tasks set aside as malformed, their ids; and for each task
@@ -47,6 +48,10 @@ local reply = { 0, now, 0, due and int(due) or '', 0 }
 if paused then
   reply[6] = 0
   return reply
+end
+-- Held up on its way: its server has given it up, and has looked for what it may have leased.
+if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then
+  return { 0, now, 1, reply_due, 0, 0 }
 end
 
 -- One more than there is room for: it says whether more are waiting.

@@ -1,9 +1,14 @@
+use futures::future::try_join_all;
+use futures::stream::{self, StreamExt};
 use redis::Value;
 
 use super::{BrokerError, Query, Queue};
 
 /// The oldest Redis whose scripts work as ours need.
 const OLDEST: (u32, u32) = (7, 0);
+
+/// How many queues are checked at the same time.
+const QUEUES_AT_ONCE: usize = 100;
 
 /// The state keys of a queue and the type each must have.
 const TYPES: [(&str, &str); 9] = [
@@ -82,9 +87,15 @@ pub(crate) async fn check_redis(
 ) -> Result<Vec<RedisFinding>, BrokerError> {
     let mut findings = Vec::new();
     check_settings(redis, &mut findings).await?;
-    for queue in queues {
-        check_keys(redis, queue, &mut findings).await?;
+    let checks = queues
+        .iter()
+        .map(|queue| check_keys(redis, queue))
+        .collect::<Vec<_>>();
+    let mut checks = stream::iter(checks).buffered(QUEUES_AT_ONCE);
+    while let Some(found) = checks.next().await {
+        findings.extend(found?);
     }
+    findings.dedup();
     Ok(findings)
 }
 
@@ -136,27 +147,27 @@ async fn check_settings(
     Ok(())
 }
 
-async fn check_keys(
-    redis: &impl Query,
-    queue: &Queue,
-    findings: &mut Vec<RedisFinding>,
-) -> Result<(), BrokerError> {
-    for (name, needed) in TYPES {
-        let key = queue.key(name);
-        let Some(found) = allowed(redis.query(redis::cmd("TYPE").arg(&key)).await)? else {
+async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {
+    let mut findings = Vec::new();
+    let keys = TYPES.map(|(name, needed)| (queue.key(name), needed));
+    let types = keys
+        .iter()
+        .map(|(key, _)| async move { allowed(redis.query(redis::cmd("TYPE").arg(key)).await) });
+    let types = try_join_all(types).await?;
+    for ((key, needed), found) in keys.into_iter().zip(types) {
+        let Some(found) = found.map(text) else {
             findings.push(RedisFinding::Skipped {
                 what: "the types of keys",
                 command: "TYPE",
             });
-            return Ok(());
+            return Ok(findings);
         };
-        let found = text(found);
         if found != "none" && found != needed {
             findings.push(RedisFinding::WrongType { key, found, needed });
         }
     }
     if findings.iter().any(RedisFinding::refuses) {
-        return Ok(());
+        return Ok(findings);
     }
     let schema = redis
         .query(redis::cmd("HGET").arg(queue.key("meta")).arg("schema"))
@@ -168,7 +179,7 @@ async fn check_keys(
         }),
         _ => {}
     }
-    Ok(())
+    Ok(findings)
 }
 
 /// `None` where Redis denies or lacks the command, which is no reason not to start.

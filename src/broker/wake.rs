@@ -4,19 +4,18 @@ use redis::Value;
 
 use super::{BrokerError, Link, Query, Queue};
 
-/// Blocks until one of the queues has a wake token, for at most `block`, and takes it: answers which
+/// Blocks until one of the queues has a wake token, for at most `block`, and takes it. Returns which
 /// queue's. Whoever takes a token must claim from that queue, also without a free slot, so that the
-/// token is handed on while tasks remain. `unblock` of the first queue ends it early.
+/// token is handed on while tasks remain. `unblock` of the same queue ends it early.
 pub(crate) async fn wait_for_work<'a>(
     link: &Link,
     server: &str,
+    unblock: &Queue,
     queues: impl Iterator<Item = &'a Queue> + Clone,
     block: Duration,
 ) -> Result<Option<usize>, BrokerError> {
     let mut command = redis::cmd("BLPOP");
-    for queue in queues.clone().take(1) {
-        command.arg(format!("{}:{server}", queue.wake()));
-    }
+    command.arg(format!("{}:{server}", unblock.wake()));
     for queue in queues.clone() {
         command.arg(queue.wake());
     }

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-use crate::broker::BrokerError;
+use crate::broker::{BrokerError, Queue};
 use crate::defaults::RECONNECT_CAP;
 use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
@@ -13,6 +13,8 @@ use crate::user_code::{chain, error_text};
 /// and that it works again, at most once a second.
 pub(crate) struct Backoff {
     component: &'static str,
+    /// Where only one queue fails.
+    queue: Option<Queue>,
     backoff: ExponentialBackoff,
     failing_since: Option<Instant>,
 }
@@ -21,9 +23,22 @@ impl Backoff {
     pub(crate) fn new(component: &'static str) -> Self {
         Self {
             component,
+            queue: None,
             backoff: Self::backoff(),
             failing_since: None,
         }
+    }
+
+    /// For what a component does for one queue.
+    pub(crate) fn of_queue(component: &'static str, queue: &Queue) -> Self {
+        Self {
+            queue: Some(queue.clone()),
+            ..Self::new(component)
+        }
+    }
+
+    fn queue(&self) -> Option<&str> {
+        self.queue.as_ref().map(|queue| &*queue.name)
     }
 
     fn backoff() -> ExponentialBackoff {
@@ -49,6 +64,7 @@ impl Backoff {
             warn,
             "Redis fails; trying again",
             component = self.component,
+            queue.name = self.queue(),
             error = error as &dyn std::error::Error,
         );
         let delay = self.backoff.next().unwrap_or(RECONNECT_CAP);
@@ -67,6 +83,7 @@ impl Backoff {
                 info,
                 "Redis works again",
                 component = self.component,
+                queue.name = self.queue(),
                 ?after,
             );
             shared.observe(|| Event::ConnectionRestored {

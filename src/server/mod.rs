@@ -4,8 +4,8 @@
 mod backoff;
 mod claim;
 mod control;
+mod each_queue;
 mod observe;
-mod queue_errors;
 mod queues;
 mod run;
 mod settle;

@@ -10,3 +10,4 @@ mod full_archive;
 mod hook_storm;
 mod idle;
 mod lateness;
+mod many_queues;

@@ -94,6 +94,11 @@ impl Link {
         }))
     }
 
+    /// How long a command waits for its reply.
+    pub(crate) fn response_timeout(&self) -> Duration {
+        self.0.response_timeout
+    }
+
     /// Connects now if it is not connected.
     pub(crate) async fn connect(&self) -> Result<(), BrokerError> {
         self.connection().await.map(drop)

@@ -19,6 +19,8 @@ pub(crate) struct ClaimRequest<'a> {
     /// How many tasks it has room for; a call takes at most 200. 0 hands a wake token on.
     pub(crate) room: usize,
     pub(crate) lease: Duration,
+    /// Redis' time in ms after which it is not to be run any more: nobody reads the reply then.
+    pub(crate) not_after: Option<u64>,
 }
 
 /// What a claim call got.
@@ -55,7 +57,8 @@ pub(crate) async fn claim(
     call.arg(request.server)
         .arg(request.room.min(defaults::SCRIPT_TASKS))
         .arg(request.lease.as_millis() as u64)
-        .arg(defaults::SCRIPT_BYTES);
+        .arg(defaults::SCRIPT_BYTES)
+        .arg(request.not_after.map_or(String::new(), |ms| ms.to_string()));
     let reply = Flat(call.read::<Vec<Value>>(redis).await?.into_iter());
     parse(reply, request.server).ok_or_else(|| SCRIPT.unexpected())
 }

@@ -1,6 +1,7 @@
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{join, join_all};
 use tokio::select;
@@ -9,15 +10,16 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::broker::{
-    BrokerError, Claim, ClaimRequest, Fault, Link, Queue, claim, unblock, wait_for_work,
+    BrokerError, Claim, ClaimRequest, Link, Queue, claim, queues_with, unblock, wait_for_work,
 };
 use crate::defaults::{BLOCK, SCRIPT_TASKS};
 use crate::server::backoff::Backoff;
+use crate::server::claim::board::Board;
 use crate::server::claim::lost_claims::LostClaims;
-use crate::server::claim::weights::divide;
+use crate::server::claim::redis_clock::RedisClock;
 use crate::server::control::phase::Phase;
-use crate::server::queue_errors::QueueErrors;
-use crate::server::queues::ServedQueue;
+use crate::server::each_queue::EachQueue;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::run::executor::Executor;
 use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
@@ -25,18 +27,23 @@ use crate::server::shared::Shared;
 
 /// How long a server that stops may take to hand wake tokens on.
 const HAND_ON: Duration = Duration::from_secs(2);
+/// Up to so many queues are claimed from behind a block, where each costs an idle server five commands
+/// a second. More are looked at, hundreds in a command.
+const CLAIMED_BEHIND_BLOCK: usize = 2;
 
 /// Takes tasks for all free slots at once, and blocks for a wake token when there are none.
+///
+/// It asks the queues that may have work ([`Board`]), and looks at the others now and then, all in one
+/// command: neither what it does in a round nor what it costs in idleness grows with them.
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
     connections: Arc<Connections>,
     executor: Executor,
     /// Fires when the server can be seen to live: one that holds leases and is not seen counts as dead.
     seen: CancellationToken,
-    /// The queue whose token was taken but which was not asked yet.
-    woken: Option<Queue>,
-    /// Every queue was asked, and had nothing: it is time to block.
-    dry: bool,
+    board: Board,
+    each_queue: EachQueue,
+    clock: RedisClock,
     lost_claims: LostClaims,
 }
 
@@ -48,12 +55,13 @@ impl Claimer {
         seen: CancellationToken,
     ) -> Self {
         Self {
+            board: Board::new(shared.queues.now()),
             shared,
             connections,
             executor,
             seen,
-            woken: None,
-            dry: false,
+            each_queue: EachQueue::new("claimer"),
+            clock: RedisClock::default(),
             lost_claims: LostClaims::default(),
         }
     }
@@ -81,53 +89,86 @@ impl Claimer {
                     }
                 }
                 Err(error) => {
-                    self.dry = false;
                     let pause = backoff.failed(&shared, &error);
-                    // One queue fails: the others go on while they have work.
-                    if got == 0 || error.fault() == Fault::Reconnect {
-                        shared.unless_quiet(tokio::time::sleep(pause)).await;
-                    }
+                    shared.unless_quiet(tokio::time::sleep(pause)).await;
                 }
             }
         }
         let hand_on = async {
             // When it fails, the leases run out.
             let _ = self.lost_claims.hand_back(&shared, &self.connections).await;
-            self.hand_tokens_on().await;
+            self.hand_token_on().await;
         };
         if tokio::time::timeout(HAND_ON, hand_on).await.is_err() {
             tracing::debug!(
-                "could not hand wake tokens on in time; the others' polls stand in for them"
+                "could not hand a wake token on in time; the others' looks make up for it"
             );
         }
     }
 
     /// Asks Redis for work once, at the right pace.
     async fn ask(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
-        self.lost_claims
-            .hand_back(&self.shared, &self.connections)
-            .await?;
-        let mut errors = QueueErrors::default();
-        if self.dry {
-            self.wait(permits, &mut errors).await?;
-        } else {
-            let slots = permits.num_permits();
-            self.claim_round(permits, &mut errors).await?;
-            self.dry = permits.num_permits() == slots;
+        let hand_back = self.lost_claims.hand_back(&self.shared, &self.connections);
+        hand_back.await?;
+        self.board.renew(self.shared.queues.now());
+        // In strict order, a look must come before each round: an earlier queue may have work now.
+        if self.shared.config.strict || self.board.look_is_due() {
+            self.look(permits).await?;
         }
-        errors.end()
+        if self.ready(self.board.with_work()).is_empty() {
+            self.wait(permits).await
+        } else if self.shared.config.strict {
+            self.claim_in_order(permits).await
+        } else {
+            self.claim_round(permits).await
+        }
     }
 
-    async fn hand_tokens_on(&self) {
+    /// Finds out which of the queues that it would not ask have pending tasks. Asks the queue that woke
+    /// it for a task meanwhile.
+    async fn look(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
+        if self.claims_behind_block() {
+            self.board.suspect_all();
+            return Ok(());
+        }
+        let mut unknown = self.board.unknown();
+        unknown.retain(|&place| self.each_queue.is_ready(self.board.queue(place)));
+        let queues: Vec<_> = unknown.iter().map(|&it| self.board.queue(it)).collect();
         let link = &self.connections.claim;
-        for served in self.shared.queues.now().iter() {
-            if let Err(error) = self.claim(link, served, 0).await {
-                tracing::debug!(
-                    queue = &*served.queue.name,
-                    error = &error as &dyn std::error::Error,
-                    "could not hand a wake token on; the others' polls stand in for it"
-                );
-            }
+        let look = queues_with(link, &queues, "pending");
+        // In strict order an earlier queue may have work, too.
+        let woken = self.board.woken().filter(|_| !self.shared.config.strict);
+        let woken: Vec<_> = woken.map(|place| (place, 1)).into_iter().collect();
+        let (pending, claims) = join(look, self.claim_each(link, &woken)).await;
+        self.start(claims, permits)?;
+        self.board.saw(pending?.into_iter().map(|it| unknown[it]));
+        self.shared.vitals.claim_answered();
+        Ok(())
+    }
+
+    /// Whether claims are sent behind each block.
+    fn claims_behind_block(&self) -> bool {
+        let queues = self.board.queues().len();
+        let most = if self.shared.config.strict {
+            // The others must wait until the first has nothing.
+            1
+        } else {
+            CLAIMED_BEHIND_BLOCK.min(self.shared.config.concurrency)
+        };
+        queues <= most
+    }
+
+    async fn hand_token_on(&self) {
+        let Some(place) = self.board.woken() else {
+            return;
+        };
+        let queue = self.board.queue(place);
+        if let Err(error) = self.claim(&self.connections.claim, queue, 0).await {
+            tracing::debug!(
+                queue = &*queue.name,
+                error = &error as &dyn std::error::Error,
+                "could not hand a wake token on; the others' looks make up for it"
+            );
         }
     }
 
@@ -153,149 +194,145 @@ impl Claimer {
         Some(permits)
     }
 
-    /// Asks every queue for its share of the free slots, then those that may have more for what is
-    /// left. Notes in `round` what Redis refused for single queues.
-    async fn claim_round(
+    /// Divides the free slots over the queues that may have work, then what is left over those that have
+    /// more, until all were asked or no slot is free.
+    async fn claim_round(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
+        let connections = self.connections.clone();
+        let mut left = self.ready(self.board.with_work());
+        while !left.is_empty() && permits.num_permits() > 0 {
+            let rooms = self.board.rooms(&left, permits.num_permits());
+            let claims = self.claim_each(&connections.claim, &rooms).await;
+            for (place, _) in rooms {
+                left.remove(&place);
+            }
+            left.append(&mut self.start(claims, permits)?);
+        }
+        Ok(())
+    }
+
+    /// Claims from one queue after the other: from a later one only when the earlier ones have no more.
+    async fn claim_in_order(
         &mut self,
         permits: &mut OwnedSemaphorePermit,
-        errors: &mut QueueErrors,
     ) -> Result<(), BrokerError> {
-        let link = &self.connections.claim;
-        let queues = self.shared.queues.now();
-        let woken = self.woken.take();
-        if self.shared.config.strict {
-            return self.claim_in_order(&queues, permits, errors).await;
-        }
-        let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
-        let mut asked = divide(permits.num_permits(), &weights);
-        let must_ask = |place: usize| woken.as_ref() == Some(&queues[place].queue);
-        let first = self
-            .claim_shares(link, &queues, &asked, must_ask, permits, errors)
-            .await?;
-        let left = permits.num_permits();
-        if left == 0 || queues.len() == 1 {
-            return Ok(());
-        }
-        let weights: Vec<u32> = queues
-            .iter()
-            .enumerate()
-            .map(|(place, served)| {
-                if first[place] || asked[place] == 0 {
-                    served.weight
-                } else {
-                    0
-                }
-            })
-            .collect();
-        asked = divide(left, &weights);
-        self.claim_shares(link, &queues, &asked, |_| false, permits, errors)
-            .await
-            .map(drop)
-    }
-
-    /// Claims in one pipeline; answers which queues have more. What was claimed is started even when
-    /// another queue's call failed.
-    async fn claim_shares(
-        &self,
-        link: &Link,
-        queues: &[ServedQueue],
-        room: &[usize],
-        must_ask: impl Fn(usize) -> bool,
-        permits: &mut OwnedSemaphorePermit,
-        errors: &mut QueueErrors,
-    ) -> Result<Vec<bool>, BrokerError> {
-        let places = (0..queues.len()).filter(|&place| room[place] > 0 || must_ask(place));
-        let calls = places.map(|place| async move {
-            (place, self.claim(link, &queues[place], room[place]).await)
-        });
-        let mut more = vec![false; queues.len()];
-        let mut reached = Ok(());
-        for (place, claimed) in join_all(calls).await {
-            match claimed {
-                Ok(claimed) => {
-                    more[place] = claimed.more;
-                    self.executor.start(&queues[place].queue, claimed, permits);
-                }
-                Err(error) => reached = reached.and(errors.note(Err(error))),
-            }
-        }
-        reached.map(|()| more)
-    }
-
-    async fn claim_in_order(
-        &self,
-        queues: &[ServedQueue],
-        permits: &mut OwnedSemaphorePermit,
-        errors: &mut QueueErrors,
-    ) -> Result<(), BrokerError> {
-        for served in queues {
-            // Also without room: this may be the queue whose token was taken.
-            let claim = self.claim(&self.connections.claim, served, permits.num_permits());
-            match claim.await {
-                Ok(claimed) => self.executor.start(&served.queue, claimed, permits),
-                Err(error) => errors.note(Err(error))?,
+        let connections = self.connections.clone();
+        for place in self.ready(self.board.with_work()) {
+            let room = permits.num_permits();
+            // Also without room, the queue whose token was taken.
+            if room > 0 || self.board.woken() == Some(place) {
+                let claims = self.claim_each(&connections.claim, &[(place, room)]).await;
+                self.start(claims, permits)?;
             }
         }
         Ok(())
     }
 
-    async fn claim(
-        &self,
-        link: &Link,
-        served: &ServedQueue,
-        room: usize,
-    ) -> Result<Claim, BrokerError> {
+    fn ready(&self, places: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let is_ready = |place: &&usize| self.each_queue.is_ready(self.board.queue(**place));
+        places.iter().filter(is_ready).copied().collect()
+    }
+
+    /// Claims so many tasks from each of these queues, in one pipeline.
+    async fn claim_each(&self, link: &Link, rooms: &[(usize, usize)]) -> Vec<Claimed> {
+        let claims = rooms.iter().map(|&(place, room)| async move {
+            (place, self.claim(link, self.board.queue(place), room).await)
+        });
+        join_all(claims).await
+    }
+
+    /// Starts what claims brought, also where the call for another queue failed. Returns which queues
+    /// have more.
+    fn start(
+        &mut self,
+        claims: Vec<Claimed>,
+        permits: &mut OwnedSemaphorePermit,
+    ) -> Result<BTreeSet<usize>, BrokerError> {
+        let mut more = BTreeSet::new();
+        let mut reached = Ok(());
+        for (place, claimed) in claims {
+            let queue = self.board.queue(place).clone();
+            match self.each_queue.note(&self.shared, &queue, claimed) {
+                Ok(Some(claimed)) => {
+                    self.board.asked(place, claimed.tasks.len(), claimed.more);
+                    if claimed.more {
+                        more.insert(place);
+                    }
+                    self.executor.start(&queue, claimed, permits);
+                }
+                Ok(None) => self.board.refused(place),
+                Err(error) => reached = Err(error),
+            }
+        }
+        reached.map(|()| more)
+    }
+
+    async fn claim(&self, link: &Link, queue: &Queue, room: usize) -> Result<Claim, BrokerError> {
+        let shared = &self.shared;
         let request = ClaimRequest {
-            server: &self.shared.id,
+            server: &shared.id,
             room: room.min(SCRIPT_TASKS),
-            lease: self.shared.config.lease,
+            lease: shared.config.lease,
+            not_after: self.clock.in_future(link.response_timeout()),
         };
-        let claimed = claim(link, &served.queue, request).await;
-        let claimed = claimed.inspect_err(|error| {
+        let claimed = claim(link, queue, request).await;
+        let mut claimed = claimed.inspect_err(|error| {
             if error.outcome_unknown() {
-                self.lost_claims.doubt();
+                self.lost_claims.doubt(queue);
             }
         })?;
-        if !claimed.tasks.is_empty() {
-            let (queue, number) = (&served.queue, claimed.number);
-            self.lost_claims.answered(&self.shared, queue, number);
+        let late = self.clock.heard(claimed.now);
+        if late >= shared.config.lease && !claimed.tasks.is_empty() {
+            log_limited!(
+                shared,
+                &*queue.name,
+                warn,
+                "this server stood still for longer than a lease: what it had claimed before is not started",
+                ?late,
+            );
+            self.lost_claims.doubt(queue);
+            claimed.tasks.clear();
+            return Ok(claimed);
         }
-        let shared = &self.shared;
+        if !claimed.tasks.is_empty() {
+            self.lost_claims.answered(shared, queue, &claimed);
+        }
         shared.vitals.claim_answered();
         shared.counters.claimed.add(claimed.tasks.len());
-        shared.malformed(&served.queue.name, &claimed.malformed);
-        report::expired(shared, &served.queue, &claimed.expired);
+        shared.malformed(&queue.name, &claimed.malformed);
+        report::expired(shared, queue, &claimed.expired);
         if let Some(next_due) = claimed.next_due {
-            shared.due.hint(&served.queue, next_due);
+            shared.due.hint(queue, next_due);
         }
         Ok(claimed)
     }
 
-    /// Blocks until there may be work, and claims from each queue right behind the block, on the same
-    /// connection: a task that comes costs no second way to Redis. One task each, because what a server
-    /// that dies or freezes in its sleep has claimed waits for its lease to end.
-    async fn wait(
-        &mut self,
-        permits: &mut OwnedSemaphorePermit,
-        errors: &mut QueueErrors,
-    ) -> Result<(), BrokerError> {
-        let queues = self.shared.queues.now();
-        // The jitter keeps many servers from polling in step.
+    /// Blocks until there may be work. With few queues, claims from each right behind the block, on the
+    /// same connection: a task that comes costs no second way to Redis. One task each, because what a
+    /// server that dies or freezes in its sleep has claimed waits for its lease to end.
+    async fn wait(&mut self, permits: &mut OwnedSemaphorePermit) -> Result<(), BrokerError> {
+        let queues = self.board.queues().clone();
+        let is_ready = |place: &usize| self.each_queue.is_ready(&queues[*place].queue);
+        let ready: Vec<usize> = (0..queues.len()).filter(is_ready).collect();
+        // The jitter keeps many servers from looking in step.
         let block = BLOCK.mul_f64(rand::random_range(0.9..1.0));
-        let Some(first) = queues.first() else {
-            self.dry = false;
-            let change = tokio::time::timeout(block, self.shared.queues.changed());
+        let (Some(first), false) = (queues.first(), ready.is_empty()) else {
+            let change =
+                tokio::time::timeout(self.until_ready(block), self.shared.queues.changed());
             self.shared.unless_quiet(change).await;
             return Ok(());
         };
-        let slots = permits.num_permits();
-        let room = self.room_behind_block(slots, &queues);
+        let rooms: Vec<_> = if self.claims_behind_block() {
+            let places = ready.iter().map(|&place| (place, 1));
+            places.take(permits.num_permits()).collect()
+        } else {
+            Vec::new()
+        };
         let link = &self.connections.wake;
         // Now, because who has to wait for a connection may send later than who is polled behind it.
         link.connect().await?;
-        let names = queues.iter().map(|served| &served.queue);
-        let block = wait_for_work(link, &self.shared.id, names, block);
-        let claims = self.claim_shares(link, &queues, &room, |_| false, permits, errors);
+        let names = ready.iter().map(|&place| &queues[place].queue);
+        let block = self.until_ready(block);
+        let block = wait_for_work(link, &self.shared.id, &first.queue, names, block);
         let unblock = async {
             select! {
                 () = self.shared.phases.reached(Phase::Quiet) => {}
@@ -306,35 +343,31 @@ impl Claimer {
             let _ = unblock(link, &first.queue, &self.shared.id, BLOCK).await;
             pending().await
         };
-        let (woken, claimed) = select! {
+        let (woken, claims) = select! {
             biased;
             // Polled in this order, so sent in it.
-            waited = join(block, claims) => waited,
+            waited = join(block, self.claim_each(link, &rooms)) => waited,
             never = unblock => never,
         };
-        let woken = woken?;
-        claimed?;
-        let stays_dry = woken.is_none() && permits.num_permits() == slots;
-        self.woken = woken
-            .filter(|&place| room[place] == 0)
-            .map(|place| queues[place].queue.clone());
-        self.dry = stays_dry && room.iter().all(|&room| room > 0);
-        Ok(())
+        self.shared.vitals.claim_answered();
+        // Before the claims are noted, because they answer for the token.
+        if let Ok(Some(place)) = woken {
+            self.board.wake(ready[place]);
+        }
+        if rooms.len() == ready.len() {
+            self.board.asked_all();
+        }
+        self.start(claims, permits)?;
+        woken.map(drop)
     }
 
-    /// What to claim from each queue once a block ends.
-    fn room_behind_block(&self, slots: usize, queues: &[ServedQueue]) -> Vec<usize> {
-        if self.shared.config.strict {
-            // The others must wait until the first has nothing.
-            return (0..queues.len())
-                .map(|place| usize::from(place == 0))
-                .collect();
-        }
-        if slots >= queues.len() {
-            return vec![1; queues.len()];
-        }
-        let weights: Vec<u32> = queues.iter().map(|served| served.weight).collect();
-        let shares = divide(slots, &weights).into_iter();
-        shares.map(|share| share.min(1)).collect()
+    /// How long to block at most: until a queue that Redis refused is to be tried again.
+    fn until_ready(&self, block: Duration) -> Duration {
+        let ready = self.each_queue.next_ready();
+        let ready = ready.map(|at| at.saturating_duration_since(Instant::now()));
+        ready.map_or(block, |ready| ready.clamp(Duration::from_millis(10), block))
     }
 }
+
+/// What a claim from the queue at this place brought.
+type Claimed = (usize, Result<Claim, BrokerError>);

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -11,8 +11,8 @@ use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
 use crate::server::Event;
 use crate::server::backoff::Backoff;
+use crate::server::each_queue::EachQueue;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::queue_errors::QueueErrors;
 use crate::server::run::attempt::Attempt;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
@@ -30,6 +30,21 @@ pub(crate) struct Heartbeat {
     /// Fires once a beat has reached Redis.
     pub(crate) begun: CancellationToken,
     pub(crate) stop: CancellationToken,
+}
+
+/// What a beat does for each queue.
+struct BeatQueues {
+    extend: EachQueue,
+    register: EachQueue,
+}
+
+impl Default for BeatQueues {
+    fn default() -> Self {
+        Self {
+            extend: EachQueue::new("heartbeat"),
+            register: EachQueue::new("registration of hooks"),
+        }
+    }
 }
 
 impl Heartbeat {
@@ -69,9 +84,10 @@ impl Heartbeat {
 
     async fn beat_forever(&self) {
         let mut backoff = Backoff::new("heartbeat");
+        let mut queues = BeatQueues::default();
         let interval = self.shared.config.heartbeat;
         loop {
-            let beat = self.beat().await;
+            let beat = self.beat(&mut queues).await;
             // A Redis that refuses a beat may still give work; one that is away gives none.
             if !matches!(&beat, Err(error) if error.fault() == Fault::Reconnect) {
                 self.begun.cancel();
@@ -80,7 +96,9 @@ impl Heartbeat {
                 Ok(()) => {
                     backoff.worked(&self.shared);
                     self.shared.vitals.heartbeat_reached_redis();
-                    interval
+                    let retry = queues.extend.next_ready();
+                    let retry = retry.map(|at| at.saturating_duration_since(Instant::now()));
+                    retry.map_or(interval, |retry| retry.min(interval))
                 }
                 // Once Redis is back, leases are extended at once.
                 Err(error) => backoff.failed(&self.shared, &error).min(interval),
@@ -89,19 +107,21 @@ impl Heartbeat {
         }
     }
 
-    async fn beat(&self) -> Result<(), BrokerError> {
-        self.extend_leases().await?;
+    async fn beat(&self, each: &mut BeatQueues) -> Result<(), BrokerError> {
         let shared = &self.shared;
         let link = &self.connections.heartbeat;
+        let attempts = shared.running.to_extend();
+        let extend = |queue| self.extend_queue(queue, &attempts[queue]);
+        each.extend.run(shared, attempts.keys(), extend).await?;
         // Whoever finds no record takes the server for dead, and its tasks over.
         let lives = shared.config.heartbeat * 3 + RECONNECT_CAP;
         publish(link, &shared.keys.server(&shared.id), lives, &self.record()).await?;
         announce(link, &shared.keys, &shared.id, lives).await?;
         let queues = shared.queues.now();
         if shared.routes.hooked_kinds().len() > 0 {
-            for served in queues.iter() {
-                register_hooks(link, &served.queue, shared.routes.hooked_kinds()).await?;
-            }
+            let queues = queues.iter().map(|served| &served.queue);
+            let register = |queue| register_hooks(link, queue, shared.routes.hooked_kinds());
+            each.register.run(shared, queues, register).await?;
         }
         if !queues.is_empty() {
             let names = queues.iter().map(|served| &served.queue.name);
@@ -112,14 +132,6 @@ impl Heartbeat {
             }
         }
         Ok(())
-    }
-
-    async fn extend_leases(&self) -> Result<(), BrokerError> {
-        let mut errors = QueueErrors::default();
-        for (queue, attempts) in self.shared.running.to_extend() {
-            errors.note(self.extend_queue(&queue, &attempts).await)?;
-        }
-        errors.end()
     }
 
     async fn extend_queue(

@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -10,6 +11,7 @@ use crate::broker::{
 };
 use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
+use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::queues::{Queues, ServedQueue};
 use crate::server::setup::config::{Config, LostLeases, Undecodable, UnknownKind};
 use crate::server::setup::connections::Connections;
@@ -304,8 +306,11 @@ impl ServerBuilder {
             }
             tracing::warn!("{finding}");
         }
-        for queue in queues.iter().filter(|_| routes.hooked_kinds().len() > 0) {
-            register_hooks(&connections.claim, queue, routes.hooked_kinds()).await?;
+        if routes.hooked_kinds().len() > 0 {
+            let register = |queue| register_hooks(&connections.claim, queue, routes.hooked_kinds());
+            let calls: Vec<_> = queues.iter().map(register).collect();
+            let calls = stream::iter(calls).buffer_unordered(QUEUES_AT_ONCE);
+            calls.try_collect::<()>().await?;
         }
         if self.panic_places {
             install_panic_hook();

@@ -3,9 +3,11 @@ use std::sync::Arc;
 
 use rand::random_range;
 
-use crate::broker::{BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, sweep};
+use crate::broker::{
+    BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with, sweep,
+};
 use crate::server::backoff::Backoff;
-use crate::server::queue_errors::QueueErrors;
+use crate::server::each_queue::EachQueue;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -19,9 +21,10 @@ pub(crate) struct Janitor {
 impl Janitor {
     pub(crate) async fn run(self) {
         let mut backoff = Backoff::new("janitor");
+        let mut each_queue = EachQueue::new("janitor");
         let mut scan = RecordScan::default();
         loop {
-            match self.round(&mut scan).await {
+            match self.round(&mut each_queue, &mut scan).await {
                 Ok(()) => {
                     backoff.worked(&self.shared);
                     // The jitter keeps many servers from sweeping in step.
@@ -33,14 +36,22 @@ impl Janitor {
         }
     }
 
-    async fn round(&self, scan: &mut RecordScan) -> Result<(), BrokerError> {
+    async fn round(
+        &self,
+        each_queue: &mut EachQueue,
+        scan: &mut RecordScan,
+    ) -> Result<(), BrokerError> {
         let redis = self.connections.pool.lend().await?;
-        let mut errors = QueueErrors::default();
-        for served in self.shared.queues.now().iter() {
-            errors.note(self.sweep(&redis, &served.queue).await)?;
-        }
-        errors.note(self.find_strays(&redis, scan).await)?;
-        errors.end()
+        let served = self.shared.queues.now();
+        let queues: Vec<_> = served.iter().map(|served| &served.queue).collect();
+        let mut full = queues_with(&redis, &queues, "archived").await?;
+        full.extend(queues_with(&redis, &queues, "completed").await?);
+        full.sort_unstable();
+        full.dedup();
+        let full = full.into_iter().map(|place| queues[place]);
+        let sweep = |queue| self.sweep(&redis, queue);
+        each_queue.run(&self.shared, full, sweep).await?;
+        self.find_strays(&redis, scan).await
     }
 
     async fn sweep(&self, redis: &Lent, queue: &Queue) -> Result<(), BrokerError> {

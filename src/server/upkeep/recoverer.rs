@@ -6,8 +6,8 @@ use crate::broker::{
 };
 use crate::defaults::RECONNECT_CAP;
 use crate::server::backoff::Backoff;
+use crate::server::each_queue::EachQueue;
 use crate::server::observe::task_name::TaskName;
-use crate::server::queue_errors::QueueErrors;
 use crate::server::settle::{advice, decide, report};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
@@ -21,8 +21,9 @@ pub(crate) struct Recoverer {
 impl Recoverer {
     pub(crate) async fn run(self) {
         let mut backoff = Backoff::new("recoverer");
+        let mut each_queue = EachQueue::new("recoverer");
         loop {
-            match self.scan().await {
+            match self.scan(&mut each_queue).await {
                 Ok(()) => {
                     backoff.worked(&self.shared);
                     // The jitter keeps many servers from scanning in step.
@@ -38,12 +39,11 @@ impl Recoverer {
         }
     }
 
-    async fn scan(&self) -> Result<(), BrokerError> {
-        let mut errors = QueueErrors::default();
-        for served in self.shared.queues.now().iter() {
-            errors.note(self.recover_all(&served.queue).await)?;
-        }
-        errors.end()
+    async fn scan(&self, each_queue: &mut EachQueue) -> Result<(), BrokerError> {
+        let queues = self.shared.queues.now();
+        let queues = queues.iter().map(|served| &served.queue);
+        let recover = |queue| self.recover_all(queue);
+        each_queue.run(&self.shared, queues, recover).await
     }
 
     /// In bounded steps, until one finds nothing to do.
