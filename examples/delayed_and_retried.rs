@@ -22,7 +22,7 @@ struct Call {
 impl Task for Call {
     const KIND: &'static str = "phone:call";
 
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue(QUEUE)
     }
 }

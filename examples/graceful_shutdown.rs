@@ -21,7 +21,7 @@ struct Export {
 impl Task for Export {
     const KIND: &'static str = "report:export";
 
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue(QUEUE)
     }
 }

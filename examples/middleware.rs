@@ -25,7 +25,7 @@ struct Resize {
 impl Task for Resize {
     const KIND: &'static str = "image:resize";
 
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue(QUEUE)
     }
 }

@@ -24,7 +24,7 @@ impl Task for Pay {
     const KIND: &'static str = "account:pay";
 
     /// Options of every task of this type; what is set at an enqueue wins over them.
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue(QUEUE)
     }
 }

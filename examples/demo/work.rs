@@ -30,7 +30,7 @@ pub struct Pack {
 impl Task for Pack {
     const KIND: &'static str = "file:pack";
 
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue(QUEUE)
     }
 }

@@ -9,7 +9,7 @@ use super::{NewTask, encode_task};
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
-/// use windlass::{NewTask, Task};
+/// use windlass::{NewTask, Task, Unique};
 ///
 /// #[derive(Serialize, Deserialize)]
 /// struct SendEmail {
@@ -19,11 +19,13 @@ use super::{NewTask, encode_task};
 /// impl Task for SendEmail {
 ///     const KIND: &'static str = "email:send";
 ///
-///     fn defaults(task: NewTask) -> NewTask {
-///         task.queue("mail").max_retry(5)
+///     fn defaults(&self, task: NewTask) -> NewTask {
+///         let one_per_reader = Unique::until_done().key(&self.to);
+///         task.queue("mail").max_retry(5).unique(one_per_reader)
 ///     }
 /// }
 /// ```
+///
 /// # Changing a type while tasks of it are queued
 ///
 /// Producers and workers are rarely replaced at the same moment, and queued tasks are older than
@@ -81,14 +83,15 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// custom.
     const KIND: &'static str;
 
-    /// The options of every task of this type. What is set where it is enqueued wins.
-    fn defaults(task: NewTask) -> NewTask {
+    /// The options of this task, unless others are set where it is enqueued. They may come from its
+    /// fields: a lock's key, say. Default: none.
+    fn defaults(&self, task: NewTask) -> NewTask {
         task
     }
 }
 
 impl<T: Task> From<T> for NewTask {
     fn from(task: T) -> Self {
-        T::defaults(NewTask::with_payload(T::KIND.into(), encode_task(&task)))
+        task.defaults(NewTask::with_payload(T::KIND.into(), encode_task(&task)))
     }
 }

@@ -94,7 +94,7 @@ async fn what_is_set_at_the_enqueue_beats_the_defaults_of_the_type() {
     struct Mail;
     impl Task for Mail {
         const KIND: &'static str = "mail";
-        fn defaults(task: NewTask) -> NewTask {
+        fn defaults(&self, task: NewTask) -> NewTask {
             task.queue("mail").max_retry(5).priority(3)
         }
     }

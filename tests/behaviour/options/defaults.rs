@@ -15,7 +15,7 @@ struct Report {
 impl Task for Report {
     const KIND: &'static str = "report";
 
-    fn defaults(task: NewTask) -> NewTask {
+    fn defaults(&self, task: NewTask) -> NewTask {
         task.queue("reports")
             .priority(3)
             .max_retry(5)

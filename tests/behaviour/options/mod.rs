@@ -2,4 +2,5 @@
 
 mod defaults;
 mod durations;
+mod from_fields;
 mod headers;
