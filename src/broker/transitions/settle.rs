@@ -80,13 +80,15 @@ pub(crate) enum Settled {
     Stale,
 }
 
-/// What became of a task whose lease ended.
+/// What became of a task whose lease ended: what was wanted, unless its next attempt would be too late, or
+/// somebody has cancelled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Became {
-    AsAsked,
-    /// It was archived instead: its next attempt would be too late, or somebody has cancelled it.
+    Completed,
+    Retried,
     Archived(ArchiveReason),
-    /// It was deleted instead, because somebody has cancelled it.
+    Deferred,
+    Released,
     Deleted,
 }
 
@@ -101,6 +103,33 @@ pub(crate) enum By {
 }
 
 impl How {
+    /// What becomes of the task where nothing speaks against it.
+    pub(crate) fn wanted(&self) -> Became {
+        match self {
+            Self::Complete { .. } => Became::Completed,
+            Self::Retry { .. } => Became::Retried,
+            Self::Archive { reason, .. } => Became::Archived(*reason),
+            Self::Defer { .. } => Became::Deferred,
+            Self::Release { .. } => Became::Released,
+        }
+    }
+
+    /// What the attempt failed with; empty where it did not fail.
+    pub(crate) fn error(&self) -> &str {
+        match self {
+            Self::Retry { error, .. } | Self::Archive { error, .. } => error,
+            Self::Complete { .. } | Self::Defer { .. } | Self::Release { .. } => "",
+        }
+    }
+
+    /// Until the task is due again.
+    pub(crate) fn delay(&self) -> Duration {
+        match self {
+            Self::Retry { delay, .. } | Self::Defer { delay, .. } => *delay,
+            Self::Complete { .. } | Self::Archive { .. } | Self::Release { .. } => Duration::ZERO,
+        }
+    }
+
     fn script(&self) -> &'static Script {
         match self {
             Self::Complete { .. } => &COMPLETE,
@@ -209,19 +238,43 @@ pub(crate) async fn settle(
         call.arg(&*task.id).arg(task.holder.as_str());
         how.add_to(&mut call);
     }
-    call.read_each(redis, settlements.len()).await
+    let words: Vec<Word> = call.read_each(redis, settlements.len()).await?;
+    let settled = settlements.iter().zip(words);
+    let settled = settled.map(|(settlement, word)| word.of(&settlement.how));
+    Ok(settled.collect())
 }
 
-impl FromRedisValue for Settled {
+/// What a script says to one settlement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Done,
+    Gone,
+    Stale,
+    /// Something else than was wanted.
+    Instead(Became),
+}
+
+impl Word {
+    fn of(self, how: &How) -> Settled {
+        match self {
+            Self::Done => Settled::Done(how.wanted()),
+            Self::Gone => Settled::Gone,
+            Self::Stale => Settled::Stale,
+            Self::Instead(became) => Settled::Done(became),
+        }
+    }
+}
+
+impl FromRedisValue for Word {
     fn from_redis_value(reply: Value) -> Result<Self, ParsingError> {
         match reply {
-            Value::Int(1) => Ok(Self::Done(Became::AsAsked)),
+            Value::Int(1) => Ok(Self::Done),
             Value::Int(0) => Ok(Self::Gone),
             Value::Int(-1) => Ok(Self::Stale),
-            Value::BulkString(word) if word == b"deleted" => Ok(Self::Done(Became::Deleted)),
+            Value::BulkString(word) if word == b"deleted" => Ok(Self::Instead(Became::Deleted)),
             Value::BulkString(word) => {
                 let reason = ArchiveReason::parse(&String::from_utf8(word)?);
-                let archived = reason.map(|reason| Self::Done(Became::Archived(reason)));
+                let archived = reason.map(|reason| Self::Instead(Became::Archived(reason)));
                 archived.ok_or_else(|| "an unknown reason".into())
             }
             _ => Err("no word for a settlement".into()),
@@ -260,21 +313,47 @@ mod tests {
     }
 
     #[test]
-    fn each_word_of_a_reply_is_understood() {
-        let archived = |reason| Some(Settled::Done(Became::Archived(reason)));
+    fn each_word_of_a_reply_says_what_became_of_the_task() {
+        use ArchiveReason::*;
+        let retry = How::Retry {
+            delay: Duration::ZERO,
+            spends_retry: true,
+            lost: None,
+            undecodable: None,
+            error: String::new(),
+        };
+        let archive = How::Archive {
+            reason: Skipped,
+            lost: None,
+            error: String::new(),
+        };
+        let defer = How::Defer {
+            delay: Duration::ZERO,
+            started: true,
+        };
+        let done = |became| Some(Settled::Done(became));
         let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        for (reply, settled) in [
-            (Value::Int(1), Some(Settled::Done(Became::AsAsked))),
-            (Value::Int(0), Some(Settled::Gone)),
-            (Value::Int(-1), Some(Settled::Stale)),
-            (Value::Int(2), None),
-            (text("deleted"), Some(Settled::Done(Became::Deleted))),
-            (text("cancelled"), archived(ArchiveReason::Cancelled)),
-            (text("operator"), archived(ArchiveReason::Operator)),
-            (text("nonsense"), None),
+        for (how, reply, settled) in [
+            (&complete(0), Value::Int(1), done(Became::Completed)),
+            (&retry, Value::Int(1), done(Became::Retried)),
+            (&archive, Value::Int(1), done(Became::Archived(Skipped))),
+            (&defer, Value::Int(1), done(Became::Deferred)),
+            (&RELEASE, Value::Int(1), done(Became::Released)),
+            (&retry, Value::Int(0), Some(Settled::Gone)),
+            (&retry, Value::Int(-1), Some(Settled::Stale)),
+            (&retry, Value::Int(2), None),
+            (&retry, text("deleted"), done(Became::Deleted)),
+            (&defer, text("cancelled"), done(Became::Archived(Cancelled))),
+            (
+                &retry,
+                text("deadline_passed"),
+                done(Became::Archived(DeadlinePassed)),
+            ),
+            (&archive, text("operator"), done(Became::Archived(Operator))),
+            (&retry, text("nonsense"), None),
         ] {
-            let read = Settled::from_redis_value(reply.clone()).ok();
-            assert_eq!(read, settled, "{reply:?}");
+            let word = Word::from_redis_value(reply.clone()).ok();
+            assert_eq!(word.map(|word| word.of(how)), settled, "{reply:?}");
         }
     }
 }

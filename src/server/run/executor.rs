@@ -8,11 +8,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::broker::{Claim, ClaimedTask, How, Malformed, Queue, Record, Settlement};
 use crate::server::run::attempt::{Attempt, Limit};
-use crate::server::run::handler;
-use crate::server::run::handler_slot::HandlerSlot;
+use crate::server::run::handler::{self, HandlerSlot};
 
-use crate::server::settle::channels::{EndedAttempt, SettleChannels};
 use crate::server::settle::decide;
+use crate::server::settle::settler::{EndedAttempt, SettleChannels};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 

@@ -1,19 +1,43 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
-use crate::broker::How;
+use crate::broker::{How, progress};
 use crate::router::{
-    CancelReason, Cancellation, Delivery, FailureCause, Outcome, Slot, TaskContext,
+    CancelReason, Cancellation, Delivery, FailureCause, Outcome, ProgressError, Slot, TaskContext,
 };
 use crate::server::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::run::attempt::{Attempt, Limit};
-use crate::server::run::handler_slot::HandlerSlot;
 use crate::server::settle::advice;
 use crate::server::settle::decide::{self, Ended};
+use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+
+/// One of the server's slots, which a handler holds; a blocking handler that was given up still does.
+pub(crate) struct HandlerSlot {
+    pub(crate) _permit: Option<OwnedSemaphorePermit>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) attempt: Arc<Attempt>,
+}
+
+impl Slot for HandlerSlot {
+    fn progress(&self, note: String) -> BoxFuture<'_, Result<(), ProgressError>> {
+        let Attempt { queue, leased, .. } = &*self.attempt;
+        async move {
+            match progress(&self.connections.settle, queue, leased, &note).await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(ProgressError::Ended),
+                Err(error) => Err(ProgressError::Broker(Box::new(error))),
+            }
+        }
+        .boxed()
+    }
+}
 
 /// Runs the handler of an attempt, and says what is to become of its task. `None`: there is nothing to
 /// settle. Whoever else holds the slot afterwards is a blocking handler that was given up.

@@ -4,6 +4,5 @@
 pub(crate) mod attempt;
 pub(crate) mod executor;
 pub(crate) mod handler;
-pub(crate) mod handler_slot;
 pub(crate) mod leaks;
 pub(crate) mod running;

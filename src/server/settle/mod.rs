@@ -2,7 +2,6 @@
 //! the world. Only `decide` decides, and it is pure; only `report` counts, logs and tells.
 
 pub(crate) mod advice;
-pub(crate) mod channels;
 pub(crate) mod decide;
 pub(crate) mod failed_attempt;
 pub(crate) mod lease_expired;

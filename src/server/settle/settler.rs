@@ -1,19 +1,33 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
 use futures::stream::{self, FuturesUnordered, StreamExt};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::{Became, BrokerError, By, Fault, Link, Queue, Settled, batches, settle};
+use crate::broker::{BrokerError, By, Fault, Link, Queue, Settled, Settlement, batches, settle};
 use crate::defaults::SCRIPT_TASKS;
 use crate::server::Event;
 use crate::server::backoff::Backoff;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::settle::channels::{EndedAttempt, Opened};
+use crate::server::run::attempt::Attempt;
 use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+
+/// An attempt whose handler has ended, on its way to Redis.
+pub(crate) struct EndedAttempt {
+    pub(crate) attempt: Arc<Attempt>,
+    pub(crate) settlement: Settlement,
+}
+
+/// A queue's ended attempts.
+type Opened = (Queue, mpsc::Receiver<EndedAttempt>);
+
+/// Brings the channels that are opened to the settler.
+type OpenedChannels = mpsc::UnboundedReceiver<Opened>;
 
 /// How often a settlement that Redis refuses for good is tried, before its lease is left to run out.
 const REFUSALS: u32 = 5;
@@ -25,7 +39,7 @@ const CALLS: usize = 5;
 pub(crate) struct Settler {
     pub(crate) shared: Arc<Shared>,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) opened: mpsc::UnboundedReceiver<Opened>,
+    pub(crate) opened: OpenedChannels,
     /// Ends it once everything that was sent before is settled.
     pub(crate) close: CancellationToken,
 }
@@ -138,7 +152,7 @@ impl OfQueue<'_> {
                 Settled::Done(became) => report::settled(shared, attempt.name(), how, *became),
                 // The call before this one did it; only its answer was lost.
                 Settled::Gone if repeats => {
-                    report::settled(shared, attempt.name(), how, Became::AsAsked);
+                    report::settled(shared, attempt.name(), how, how.wanted());
                 }
                 Settled::Gone | Settled::Stale => {
                     log_limited!(
@@ -179,5 +193,44 @@ impl OfQueue<'_> {
             id: ended.attempt.leased.id.to_string(),
             queue: self.queue.name.to_string(),
         });
+    }
+}
+
+/// On what ended attempts reach the settler: a channel for each queue, so that one whose settlements
+/// wait holds up no other's.
+pub(crate) struct SettleChannels {
+    shared: Arc<Shared>,
+    by_queue: Mutex<HashMap<Queue, mpsc::Sender<EndedAttempt>>>,
+    opened: mpsc::UnboundedSender<Opened>,
+}
+
+impl SettleChannels {
+    /// The channels, and what brings their receivers to the settler.
+    pub(crate) fn new(shared: Arc<Shared>) -> (Self, OpenedChannels) {
+        let (opened, receiver) = mpsc::unbounded_channel();
+        let channels = Self {
+            shared,
+            by_queue: Mutex::default(),
+            opened,
+        };
+        (channels, receiver)
+    }
+
+    /// The channel for a queue's attempts.
+    pub(crate) fn of(&self, queue: &Queue) -> mpsc::Sender<EndedAttempt> {
+        let mut by_queue = self.by_queue.lock();
+        if let Some(sender) = by_queue.get(queue) {
+            return sender.clone();
+        }
+        // Queues come and go: one that is no longer served is forgotten, and its channel ends with the
+        // last of its attempts.
+        let served = self.shared.queues.now();
+        by_queue.retain(|known, _| served.iter().any(|served| served.queue == *known));
+        // What ended and is not settled is bounded by this and the slots.
+        let (sender, receiver) = mpsc::channel(self.shared.config.concurrency.max(256));
+        // Fails only where the server was dropped, and then so does what is sent.
+        let _ = self.opened.send((queue.clone(), receiver));
+        by_queue.insert(queue.clone(), sender.clone());
+        sender
     }
 }

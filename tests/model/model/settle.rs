@@ -6,7 +6,8 @@ use super::{Health, Lease, Model, Stands};
 use crate::answer::Answer;
 use crate::broker::{ArchiveReason, Became, Extended, Settled};
 
-const DONE: Settled = Settled::Done(Became::AsAsked);
+/// May settle.
+const MAY: Settled = Settled::Done(Became::Completed);
 use crate::op::{Archive, Defer, Held, Id, Release, Retry, Settler};
 use crate::shapes::ERROR;
 
@@ -78,7 +79,7 @@ impl Model {
                 answer => answer,
             };
             stale += usize::from(answer == Settled::Stale);
-            if answer == DONE {
+            if answer == MAY {
                 done.insert(held.id);
                 self.finish(held.id, result, reads);
             }
@@ -122,7 +123,7 @@ impl Model {
 
     pub(super) fn retry(&mut self, by: Settler, tasks: &[Retry]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|retry| retry.task).collect();
-        let (mut answers, ended) = self.end_leases(by, &held);
+        let (mut answers, ended) = self.end_leases(by, &held, |_| Became::Retried);
         for (i, ended) in self
             .without_cancelled(&mut answers, ended, |_| Some(Try::Failed))
             .into_iter()
@@ -170,7 +171,8 @@ impl Model {
 
     pub(super) fn archive(&mut self, by: Settler, tasks: &[Archive]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|archive| archive.task).collect();
-        let (mut answers, ended) = self.end_leases(by, &held);
+        let wanted = |at: usize| Became::Archived(tasks[at].reason);
+        let (mut answers, ended) = self.end_leases(by, &held, wanted);
         // A cancel goes before what no handler has said.
         let unsaid = |ended: &Ended| {
             matches!(
@@ -194,7 +196,7 @@ impl Model {
 
     pub(super) fn defer(&mut self, tasks: &[Defer]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|defer| defer.task).collect();
-        let (mut answers, ended) = self.end_leases(Settler::Holder, &held);
+        let (mut answers, ended) = self.end_leases(Settler::Holder, &held, |_| Became::Deferred);
         let called = |at: usize| tasks[at].started.then_some(Try::Called);
         for ended in self.without_cancelled(&mut answers, ended, called) {
             let Defer { delay, started, .. } = tasks[ended.at];
@@ -213,7 +215,7 @@ impl Model {
 
     pub(super) fn release(&mut self, tasks: &[Release]) -> Answer {
         let held: Vec<_> = tasks.iter().map(|release| release.task).collect();
-        let (mut answers, ended) = self.end_leases(Settler::Holder, &held);
+        let (mut answers, ended) = self.end_leases(Settler::Holder, &held, |_| Became::Released);
         let called = |at: usize| tasks[at].started.then_some(Try::Called);
         for ended in self.without_cancelled(&mut answers, ended, called) {
             let lease = ended.lease.clone().expect("a holder has a lease");
@@ -235,7 +237,7 @@ impl Model {
     fn ask(&self, id: Id, holder: &str) -> Settled {
         match self.tasks.get(id).and_then(|task| task.lease()) {
             None => Settled::Gone,
-            Some(lease) if lease.holder() == holder => DONE,
+            Some(lease) if lease.holder() == holder => MAY,
             Some(_) => Settled::Stale,
         }
     }
@@ -259,14 +261,19 @@ impl Model {
             .grace_until
             .is_some_and(|until| self.now_ms() < until);
         if is_meant && !in_grace && expiry + skew <= self.now_ms() {
-            DONE
+            MAY
         } else {
             Settled::Stale
         }
     }
 
     /// Ends the leases of those who may.
-    fn end_leases(&mut self, by: Settler, tasks: &[Held]) -> (Vec<Settled>, Vec<Ended>) {
+    fn end_leases(
+        &mut self,
+        by: Settler,
+        tasks: &[Held],
+        wanted: impl Fn(usize) -> Became,
+    ) -> (Vec<Settled>, Vec<Ended>) {
         let (mut answers, mut ended, mut stale) = (Vec::new(), Vec::new(), 0);
         let mut seen = BTreeSet::new();
         for (at, held) in tasks.iter().enumerate() {
@@ -277,12 +284,13 @@ impl Model {
                 Some(skew) => self.ask_to_recover(id, &holder, skew),
                 None => self.ask(id, &holder),
             };
-            if answer == DONE {
+            if answer == MAY {
                 seen.insert(id);
                 let lease = self.tasks[id].lease().cloned();
                 if self.set_aside_if_broken(id, &mut Vec::new()) {
                     answer = Settled::Gone;
                 } else {
+                    answer = Settled::Done(wanted(at));
                     ended.push(Ended { at, id, lease });
                 }
             }
