@@ -51,7 +51,8 @@ if paused then
 end
 -- Held up on its way: its server has given it up, and has looked for what it may have leased.
 if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then
-  return { 0, now, 1, reply_due, 0, 0 }
+  reply[3], reply[6] = 1, 0
+  return reply
 end
 
 -- One more than there is room for: it says whether more are waiting.
