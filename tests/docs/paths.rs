@@ -1,4 +1,4 @@
-//! tests/README.md has every folder of tests, and every feature.
+//! tests/README.md has every folder of tests, and every feature; CONTRIBUTING.md names files that are there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,4 +31,18 @@ fn a_stranger_finds_every_folder() {
     let features: BTreeSet<_> = quoted(behaviour.unwrap()[1]).into_iter().collect();
     let there = folders("tests/behaviour");
     assert!(features.iter().eq(&there), "{features:?} {there:?}");
+}
+
+#[test]
+fn a_contributor_is_sent_to_files_that_are_there() {
+    let contributing = text("CONTRIBUTING.md");
+    let folders = ["src/", "lua/", "tests/", ".ci/"];
+    let is_path = |word: &&str| folders.iter().any(|folder| word.starts_with(folder));
+    let named: BTreeSet<_> = quoted(&contributing).into_iter().filter(is_path).collect();
+    assert!(named.len() > 10, "{named:?}");
+    let missing: Vec<_> = named
+        .into_iter()
+        .filter(|path| !root().join(path).exists())
+        .collect();
+    assert_eq!(missing, [""; 0]);
 }
