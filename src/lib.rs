@@ -69,7 +69,7 @@ pub use router::{
     State, StateType, TaskContext, TaskError, TaskResultExt, Verdict,
 };
 pub use server::{
-    BuildError, Event, FailedAttempt, Health, LeaseExpired, LostLeases, Problem, QueueError,
+    BuildError, Event, FailedAttempt, Health, LeaseExpired, LostLeases, Phase, Problem, QueueError,
     Report, Server, ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, Undecodable,
     UnknownKind, default_retry_delay,
 };

@@ -14,6 +14,7 @@ mod shared;
 mod upkeep;
 
 pub use control::handle::{QueueError, ServerHandle};
+pub use control::phase::Phase;
 pub use control::report::{Report, StillRunning};
 pub use control::run::{Server, ServerError};
 pub use observe::event::Event;

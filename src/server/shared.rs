@@ -89,6 +89,12 @@ impl Shared {
         );
     }
 
+    /// Lets a quiet server claim again.
+    pub(crate) fn resume(&self) {
+        self.vitals.claims_again();
+        self.phases.resume();
+    }
+
     /// Waits for `future`, unless the server becomes quiet first.
     pub(crate) async fn unless_quiet<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {

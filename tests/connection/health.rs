@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::{Problem, RawTask, Router};
+use windlass::{Phase, Problem, RawTask, Router, ServerHandle};
 
-use crate::fixture::{LIMIT, Stage};
-use crate::seen::seen;
-use crate::support::{RedisServer, eventually};
+use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, puppet, seen, task};
 
 #[tokio::test]
 async fn a_claimer_that_hears_nothing_from_redis_is_a_problem() {
@@ -27,6 +25,87 @@ async fn a_claimer_that_hears_nothing_from_redis_is_a_problem() {
     .await;
     redis.resume();
     eventually("it is well again", LIMIT, well).await;
+    server.stop().await;
+}
+
+/// What its probes say.
+fn probes(handle: &ServerHandle) -> (Phase, Live, Ready) {
+    let (live, ready) = (handle.is_live(), handle.is_ready());
+    (handle.phase(), Live(live), Ready(ready))
+}
+
+#[derive(Debug, PartialEq)]
+struct Live(bool);
+
+#[derive(Debug, PartialEq)]
+struct Ready(bool);
+
+async fn wait_for_probes(handle: &ServerHandle, phase: Phase, ready: bool) {
+    let wanted = (phase, Live(true), Ready(ready));
+    eventually(&format!("{wanted:?}"), LIMIT, async || {
+        let said = probes(handle);
+        if said == wanted {
+            Ok(())
+        } else {
+            Err((said, handle.health().problems))
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn probes_tell_what_a_server_does_and_that_redis_is_away() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "probes").await;
+    let (router, mut calls) = puppet();
+    let server = stage.server().build(router).await.unwrap();
+    let handle = server.handle();
+    let starting = (Phase::Starting, Live(true), Ready(false));
+    assert_eq!(probes(&handle), starting);
+    let server = Running::start(server);
+    wait_for_probes(&handle, Phase::Running, true).await;
+
+    redis.pause();
+    wait_for_probes(&handle, Phase::Running, false).await;
+    redis.resume();
+    wait_for_probes(&handle, Phase::Running, true).await;
+
+    handle.quiet();
+    assert_eq!(probes(&handle), (Phase::Quiet, Live(true), Ready(false)));
+    handle.resume();
+    wait_for_probes(&handle, Phase::Running, true).await;
+
+    stage.client().await.enqueue(task("x")).await.unwrap();
+    let call = calls.next().await;
+    handle.stop();
+    assert_eq!(probes(&handle), (Phase::Stopping, Live(true), Ready(false)));
+    call.complete();
+    server.end().await;
+    let stopped = (Phase::Stopped, Live(true), Ready(false));
+    assert_eq!(probes(&handle), stopped);
+    assert_eq!(handle.health().problems, []);
+}
+
+/// A server that starts without a Redis waits for it.
+#[tokio::test]
+async fn a_server_whose_redis_goes_before_it_runs_starts_until_redis_is_back() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "late").await;
+    let (router, _calls) = puppet();
+    let server = stage.server().build(router).await.unwrap();
+    let handle = server.handle();
+    redis.pause();
+    let server = Running::start(server);
+    let unheard = |problem: &Problem| matches!(problem, Problem::NoClaim(_));
+    eventually("nothing is heard", LIMIT, async || {
+        let problems = handle.health().problems;
+        problems.iter().any(unheard).then_some(()).ok_or(problems)
+    })
+    .await;
+    let starting = (Phase::Starting, Live(true), Ready(false));
+    assert_eq!(probes(&handle), starting);
+    redis.resume();
+    wait_for_probes(&handle, Phase::Running, true).await;
     server.stop().await;
 }
 

@@ -1,7 +1,7 @@
 //! Handlers that leave no processor, or no thread of the runtime, to anybody else.
 
 use std::future::pending;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tokio::runtime;
 use windlass::{RawTask, Report, Router, ServerHandle, State, TaskContext};
 
 use crate::fixture::{Journal, Settings, What};
-use crate::support::{LIMIT, Stage, within};
+use crate::support::{LIMIT, Stage, eventually, within};
 
 /// More than three leases of [`Settings::default`].
 const BUSY: Duration = Duration::from_millis(3_200);
@@ -59,13 +59,12 @@ fn router(journal: &Journal) -> Router {
 }
 
 /// A server on a runtime of its own with this many threads; ends after `stop`.
-fn server_on_threads(
+fn run_on_threads(
     stage: &Stage,
     threads: usize,
-    journal: &Journal,
+    router: Router,
 ) -> (ServerHandle, JoinHandle<Report>) {
     let builder = Settings::default().builder(stage);
-    let router = router(journal);
     let (handle_in, handle) = mpsc::channel();
     let run = thread::spawn(move || {
         let mut runtime = match threads {
@@ -97,7 +96,7 @@ async fn keeps_its_leases(name: &str, kind: &str, threads: usize) {
     let mut ids = stage.enqueue_many(tasks).await;
     ids.sort();
     let journal = Journal::default();
-    let (handle, run) = server_on_threads(&stage, threads, &journal);
+    let (handle, run) = run_on_threads(&stage, threads, router(&journal));
     stage.wait_until_done(threads as u64 + 1).await;
 
     handle.stop();
@@ -130,4 +129,42 @@ async fn handlers_that_block_both_threads_for_three_leases_lose_none() {
 async fn handlers_that_spin_on_every_core_for_three_leases_lose_none() {
     let cores = available_parallelism().map_or(2, |cores| cores.get());
     keeps_its_leases("spins", "spin", cores).await;
+}
+
+#[tokio::test]
+async fn a_server_is_not_live_while_a_handler_blocks_its_runtime() {
+    let stage = Stage::new("not-live").await;
+    stage.enqueue(RawTask::new("hold", [])).await;
+    let (release, released) = mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let router = Router::new().raw("hold", move |_: RawTask| {
+        let released = released.clone();
+        async move {
+            released
+                .lock()
+                .unwrap()
+                .recv()
+                .map_err(|error| error.to_string())
+        }
+    });
+    let (handle, run) = run_on_threads(&stage, 1, router);
+    eventually("it is not live", LIMIT, async || {
+        let health = handle.health();
+        (!health.is_live() && !health.is_ready())
+            .then_some(())
+            .ok_or(health)
+    })
+    .await;
+    release.send(()).unwrap();
+    eventually("it is live and ready again", LIMIT, async || {
+        let health = handle.health();
+        (health.is_live() && health.is_ready())
+            .then_some(())
+            .ok_or(health)
+    })
+    .await;
+    handle.stop();
+    let join = tokio::task::spawn_blocking(|| run.join().unwrap());
+    let report = within("the server ends", LIMIT, join).await.unwrap();
+    assert_eq!(report.stats.completed, 1);
 }

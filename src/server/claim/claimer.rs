@@ -66,11 +66,23 @@ impl Claimer {
         }
     }
 
-    /// Claims until the server becomes quiet or stops; then hands a token on that it may have eaten.
-    /// No claim that is on its way is dropped, because Redis may have leased tasks.
+    /// Claims until the server stops, but not while it is quiet.
     pub(crate) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut backoff = Backoff::new("claimer");
+        loop {
+            self.claim_until_quiet(&mut backoff).await;
+            self.hand_on().await;
+            if shared.phases.not_quiet().await > Phase::Quiet {
+                break;
+            }
+            self.board.suspect_all();
+        }
+    }
+
+    /// No claim that is on its way is dropped, because Redis may have leased tasks.
+    async fn claim_until_quiet(&mut self, backoff: &mut Backoff) {
+        let shared = self.shared.clone();
         shared.unless_quiet(self.seen.cancelled()).await;
         while shared.phases.now() < Phase::Quiet {
             let Some(mut permits) = self.free_slots().await else {
@@ -94,9 +106,14 @@ impl Claimer {
                 }
             }
         }
+    }
+
+    /// Hands on a token that it may have eaten, and tasks whose claims' answers were lost.
+    async fn hand_on(&mut self) {
         let hand_on = async {
             // When it fails, the leases run out.
-            let _ = self.lost_claims.hand_back(&shared, &self.connections).await;
+            let hand_back = self.lost_claims.hand_back(&self.shared, &self.connections);
+            let _ = hand_back.await;
             self.hand_token_on().await;
         };
         if tokio::time::timeout(HAND_ON, hand_on).await.is_err() {
@@ -181,10 +198,10 @@ impl Claimer {
                 let vitals = &self.shared.vitals;
                 vitals.claimer_waits_for_slots(true);
                 let permit = slots.clone().acquire_owned();
-                // The semaphore is never closed.
-                let permit = self.shared.unless_quiet(permit).await?.ok()?;
+                let permit = self.shared.unless_quiet(permit).await;
                 vitals.claimer_waits_for_slots(false);
-                permit
+                // The semaphore is never closed.
+                permit?.ok()?
             }
         };
         let more = slots.available_permits().try_into().unwrap_or(u32::MAX);

@@ -52,7 +52,9 @@ impl Components {
             shared,
             connections,
             events,
+            ..
         } = server;
+        shared.vitals.begin();
         let (close_observer, observer_ended) = (CancellationToken::new(), CancellationToken::new());
         let ended = observer_ended.clone().drop_guard();
         if let Some(observer) = shared.config.observer.clone() {
@@ -133,8 +135,8 @@ impl Components {
     pub(crate) async fn died(&mut self) -> &'static str {
         let claimer = async {
             self.claimer.join_next().await;
-            // A quiet server's claimer ends because it was asked to.
-            if self.shared.phases.now() >= Phase::Quiet {
+            // It ends when it is asked to.
+            if self.shared.phases.now() >= Phase::Stopping {
                 std::future::pending::<()>().await;
             }
         };
@@ -193,6 +195,7 @@ impl Components {
             )
         };
         let _ = timeout(LAST_WORDS, last_words).await;
+        shared.phases.advance(Phase::Stopped);
         self.report()
     }
 
@@ -226,7 +229,7 @@ impl Components {
 
 impl Drop for Components {
     fn drop(&mut self) {
-        self.shared.phases.advance(Phase::Hurrying);
+        self.shared.phases.advance(Phase::Stopped);
         // First, or chance would decide whose end is still told of: all leases run out.
         self.settler.abort_all();
         self.shared.running.cancel_all(CancelReason::Shutdown);

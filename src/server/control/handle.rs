@@ -47,16 +47,35 @@ impl ServerHandle {
         self.shared.phases.advance(Phase::Quiet);
     }
 
+    /// Lets a quiet server claim again. Does nothing to one that stops or has stopped.
+    pub fn resume(&self) {
+        self.shared.resume();
+    }
+
+    /// What the server is doing.
+    pub fn phase(&self) -> Phase {
+        self.health().phase
+    }
+
+    /// See [`Health::is_live`].
+    pub fn is_live(&self) -> bool {
+        self.health().is_live()
+    }
+
+    /// See [`Health::is_ready`].
+    pub fn is_ready(&self) -> bool {
+        self.health().is_ready()
+    }
+
     /// Whether the server does its work, and what keeps it from that.
     pub fn health(&self) -> Health {
         let shared = &self.shared;
-        let claims = shared.phases.now() == Phase::Running;
-        let mut problems = shared.vitals.problems(shared.config.heartbeat, claims);
+        let mut health = (shared.vitals).health(shared.phases.now(), shared.config.heartbeat);
         let leaked = self.stats().leaked;
         if leaked > 0 {
-            problems.push(Problem::LeakedHandlers(leaked));
+            health.problems.push(Problem::LeakedHandlers(leaked));
         }
-        Health { problems }
+        health
     }
 
     /// What the server has done so far.

@@ -203,7 +203,7 @@ impl Heartbeat {
             ("pid", std::process::id().to_string()),
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("started_at", started_at.as_millis().to_string()),
-            ("phase", format!("{:?}", shared.phases.now()).to_lowercase()),
+            ("phase", shared.phases.now().to_string()),
             ("concurrency", shared.config.concurrency.to_string()),
             ("queues", queues.collect::<Vec<_>>().join(" ")),
             ("running", running.len().to_string()),

@@ -1,20 +1,38 @@
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::server::control::phase::Phase;
+
 /// Whether a server does its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Health {
+    /// What the server is doing.
+    pub phase: Phase,
     /// What is wrong; empty when all is well.
     pub problems: Vec<Problem>,
 }
 
 impl Health {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong. A server that stops or has stopped because it was asked to is healthy.
     pub fn is_healthy(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    /// Whether it may go on as it is: false when only a new process helps, because a handler blocks the
+    /// runtime or a part of the server has died. A Redis that is away is waited for, and a server that
+    /// was asked to stop must not be killed for it. For a liveness probe.
+    pub fn is_live(&self) -> bool {
+        !self.problems.iter().any(Problem::needs_restart)
+    }
+
+    /// Whether it claims tasks: false while it starts, is quiet, stops, or has stopped, and while Redis
+    /// is away. For a readiness probe.
+    pub fn is_ready(&self) -> bool {
+        self.phase == Phase::Running && !self.problems.iter().any(Problem::keeps_from_claiming)
     }
 }
 
@@ -34,24 +52,49 @@ pub enum Problem {
     /// This many slots are held by handlers that ignore their cancellation.
     #[error("{0} slots are held by handlers that ignore their cancellation")]
     LeakedHandlers(u64),
+    /// A part of the server panicked, so the server has stopped or is about to.
+    #[error("the {0} ended unasked, so the server stops: restart it")]
+    Died(&'static str),
+}
+
+impl Problem {
+    fn needs_restart(&self) -> bool {
+        matches!(self, Self::RuntimeBlocked(_) | Self::Died(_))
+    }
+
+    fn keeps_from_claiming(&self) -> bool {
+        !matches!(self, Self::LeakedHandlers(_))
+    }
 }
 
 /// When each part of a server last showed life.
 #[derive(Default)]
 pub(crate) struct Vitals {
+    /// Not set before the server runs.
+    begun: OnceLock<Instant>,
     heartbeat: Moment,
     claim: Moment,
     claimer_waits_for_slots: AtomicBool,
     runtime: Moment,
+    died: OnceLock<&'static str>,
 }
 
 impl Vitals {
+    pub(crate) fn begin(&self) {
+        self.begun.get_or_init(Instant::now);
+    }
+
     pub(crate) fn heartbeat_reached_redis(&self) {
         self.heartbeat.now();
     }
 
     pub(crate) fn claim_answered(&self) {
         self.claim.now();
+    }
+
+    /// A server that was quiet claims again: its last claim is long ago.
+    pub(crate) fn claims_again(&self) {
+        self.claim.renew();
     }
 
     /// While all slots are taken the claimer has nothing to ask.
@@ -64,43 +107,133 @@ impl Vitals {
         self.runtime.now();
     }
 
+    /// A component has ended unasked.
+    pub(crate) fn died(&self, component: &'static str) {
+        self.died.get_or_init(|| component);
+    }
+
     /// How long the handlers' runtime has not run, once that is worth a word.
     pub(crate) fn runtime_blocked(&self) -> Option<Duration> {
-        self.runtime.longer_ago_than(Duration::from_secs(5))
+        self.silence(&self.runtime, Duration::from_secs(5))
     }
 
-    pub(crate) fn problems(&self, heartbeat: Duration, claims: bool) -> Vec<Problem> {
-        let silent = self
-            .heartbeat
-            .longer_ago_than(heartbeat * 2 + Duration::from_secs(1));
-        let unclaimed = self
-            .claim
-            .longer_ago_than(Duration::from_secs(5))
-            .filter(|_| claims && !self.claimer_waits_for_slots.load(Ordering::Relaxed));
-        silent
-            .map(Problem::NoHeartbeat)
-            .into_iter()
-            .chain(unclaimed.map(Problem::NoClaim))
-            .chain(self.runtime_blocked().map(Problem::RuntimeBlocked))
-            .collect()
+    /// How a server is that is in this phase and has this heartbeat.
+    pub(crate) fn health(&self, phase: Phase, heartbeat: Duration) -> Health {
+        let phase = match phase {
+            Phase::Running if !self.claim.has_been() => Phase::Starting,
+            phase => phase,
+        };
+        let died = self.died.get().copied().map(Problem::Died);
+        // Nothing is expected of one that has ended.
+        let silences = (phase != Phase::Stopped).then(|| self.silences(phase, heartbeat));
+        Health {
+            phase,
+            problems: died
+                .into_iter()
+                .chain(silences.into_iter().flatten())
+                .collect(),
+        }
+    }
+
+    fn silences(&self, phase: Phase, heartbeat: Duration) -> impl Iterator<Item = Problem> {
+        let silent = self.silence(&self.heartbeat, heartbeat * 2 + Duration::from_secs(1));
+        let unclaimed = self.silence(&self.claim, Duration::from_secs(5));
+        let must_claim =
+            phase < Phase::Quiet && !self.claimer_waits_for_slots.load(Ordering::Relaxed);
+        let unclaimed = unclaimed.filter(|_| must_claim);
+        [
+            silent.map(Problem::NoHeartbeat),
+            unclaimed.map(Problem::NoClaim),
+            self.runtime_blocked().map(Problem::RuntimeBlocked),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// For how long a running server has seen nothing of this, if longer than `limit`.
+    fn silence(&self, last: &Moment, limit: Duration) -> Option<Duration> {
+        let since = last.get().or(self.begun.get().copied())?;
+        Some(since.elapsed()).filter(|ago| *ago > limit)
     }
 }
 
-struct Moment(Mutex<Instant>);
-
-impl Default for Moment {
-    fn default() -> Self {
-        Self(Mutex::new(Instant::now()))
-    }
-}
+/// When something last happened.
+#[derive(Default)]
+struct Moment(Mutex<Option<Instant>>);
 
 impl Moment {
     fn now(&self) {
-        *self.0.lock() = Instant::now();
+        *self.0.lock() = Some(Instant::now());
     }
 
-    fn longer_ago_than(&self, limit: Duration) -> Option<Duration> {
-        let ago = self.0.lock().elapsed();
-        (ago > limit).then_some(ago)
+    /// Now, if it has ever happened.
+    fn renew(&self) {
+        if let Some(moment) = &mut *self.0.lock() {
+            *moment = Instant::now();
+        }
+    }
+
+    fn has_been(&self) -> bool {
+        self.get().is_some()
+    }
+
+    fn get(&self) -> Option<Instant> {
+        *self.0.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_problem_means_to_a_probe() {
+        let long = Duration::from_secs(60);
+        for (problem, live, ready) in [
+            (Problem::NoHeartbeat(long), true, false),
+            (Problem::NoClaim(long), true, false),
+            (Problem::RuntimeBlocked(long), false, false),
+            (Problem::LeakedHandlers(1), true, true),
+            (Problem::Died("claimer"), false, false),
+        ] {
+            let health = Health {
+                problems: vec![problem],
+                phase: Phase::Running,
+            };
+            let said = (health.is_live(), health.is_ready());
+            assert_eq!(said, (live, ready), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_each_phase_means_to_a_probe() {
+        for (phase, ready) in [
+            (Phase::Starting, false),
+            (Phase::Running, true),
+            (Phase::Quiet, false),
+            (Phase::Stopping, false),
+            (Phase::Hurrying, false),
+            (Phase::Stopped, false),
+        ] {
+            let problems = Vec::new();
+            let health = Health { phase, problems };
+            let said = (health.is_live(), health.is_ready());
+            assert_eq!(said, (true, ready), "{phase}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_run_is_expected_to_do_nothing() {
+        let vitals = Vitals::default();
+        let health = vitals.health(Phase::Running, Duration::ZERO);
+        assert_eq!((health.phase, health.problems), (Phase::Starting, vec![]));
+        vitals.begin();
+        vitals.claim_answered();
+        std::thread::sleep(Duration::from_millis(1));
+        let health = vitals.health(Phase::Stopped, Duration::ZERO);
+        assert_eq!((health.phase, health.problems), (Phase::Stopped, vec![]));
+        vitals.died("claimer");
+        let health = vitals.health(Phase::Stopped, Duration::ZERO);
+        assert_eq!(health.problems, [Problem::Died("claimer")]);
     }
 }
