@@ -11,6 +11,8 @@ mod broken_queue;
 mod broken_records;
 mod busy_runtime;
 mod dropped_run;
+mod early_signals;
+mod hang_up;
 mod killed_server;
 mod leaked_handlers;
 mod lost_leases;

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::AsyncCommands;
-use windlass::{CancelReason, Router, ServerHandle, State, TaskContext};
+use windlass::{CancelReason, Phase, Router, ServerHandle, State, TaskContext};
 
 use crate::fixture::{Act, Journal, Settings, What};
-use crate::support::{LIMIT, Stage, eventually, ms};
+use crate::support::{LIMIT, Running, Stage, eventually, ms};
 
 #[tokio::test]
 async fn stop_before_during_and_after_the_run_returns_and_ends_it_once() {
@@ -153,6 +153,58 @@ async fn sigtstp_makes_a_worker_quiet_until_it_is_stopped() {
     );
     assert_eq!(worker.seen("Ended"), [format!("{running} 1")]);
     assert_eq!(other.stop().await.stats.completed, 20);
+}
+
+#[tokio::test]
+async fn sigcont_lets_a_worker_that_sigtstp_made_quiet_claim_again() {
+    let stage = Stage::new("resume").await;
+    let mut worker = stage.worker(Settings::default()).await;
+    let server = worker.server_ids().remove(0);
+    for round in 1..=2 {
+        worker.signal("TSTP");
+        wait_for_phase(&stage, &server, "quiet").await;
+        worker.signal("CONT");
+        wait_for_phase(&stage, &server, "running").await;
+        stage.enqueue(Act::Sleep(0)).await;
+        worker.wait_for("Ended", round).await;
+    }
+    worker.signal("TERM");
+    assert_eq!(worker.report().await["completed"], 2);
+}
+
+#[tokio::test]
+async fn sigcont_after_a_freeze_does_not_wake_a_worker_that_stops() {
+    let stage = Stage::new("frozen-stop").await;
+    let mut worker = stage.worker(Settings::default()).await;
+    let running = stage.enqueue(Act::Sleep(1_000)).await;
+    worker.wait_for("Started", 1).await;
+    let server = worker.server_ids().remove(0);
+    worker.signal("TSTP");
+    worker.signal("TERM");
+    wait_for_phase(&stage, &server, "stopping").await;
+    worker.signal("STOP");
+    worker.signal("CONT");
+    stage.enqueue(Act::Sleep(0)).await;
+    assert_eq!(worker.report().await["claimed"], 1);
+    assert_eq!(worker.seen("Ended"), [format!("{running} 1")]);
+}
+
+#[tokio::test]
+async fn a_quiet_server_can_be_resumed_and_a_stopped_one_cannot() {
+    let stage = Stage::new("resumed").await;
+    let props = stage.props();
+    let server = Running::start_quiet(Settings::default().builder(&stage), props.router()).await;
+    let id = stage.enqueue(Act::Sleep(0)).await;
+    assert_eq!(server.handle.phase(), Phase::Quiet);
+    assert_eq!(stage.state(&id).await, "pending");
+    server.handle.resume();
+    stage.wait_until_done(1).await;
+    assert_eq!(server.handle.phase(), Phase::Running);
+    // Nobody comes back from here.
+    let handle = server.handle.clone();
+    assert_eq!(server.stop().await.stats.completed, 1);
+    handle.resume();
+    assert_eq!(handle.phase(), Phase::Stopped);
 }
 
 /// Waits until the server's record in Redis shows this phase.

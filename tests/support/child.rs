@@ -45,7 +45,14 @@ pub struct ChildProcess {
 /// child process, with these environment variables added. What the child writes
 /// to stderr goes to this process's stderr.
 pub fn spawn(entry: &str, envs: &[(&str, &str)]) -> ChildProcess {
-    let mut process = Command::new(env::current_exe().expect("this binary has a path"))
+    spawn_under(&["env"], entry, envs)
+}
+
+/// As [`spawn`], but this command runs the child.
+pub fn spawn_under(command: &[&str], entry: &str, envs: &[(&str, &str)]) -> ChildProcess {
+    let mut process = Command::new(command[0])
+        .args(&command[1..])
+        .arg(env::current_exe().expect("this binary has a path"))
         // With one thread the test's name would stand in front of its first line.
         .args([
             "--ignored",

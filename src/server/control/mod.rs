@@ -1,6 +1,8 @@
 //! Starting, steering and stopping a server: its phases, signals, handle, heartbeat and components.
 
 pub(crate) mod components;
+#[cfg(unix)]
+pub(crate) mod disposition;
 pub(crate) mod handle;
 pub(crate) mod heartbeat;
 pub(crate) mod phase;

@@ -38,6 +38,8 @@ pub struct Server {
     pub(crate) shared: Arc<Shared>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) events: mpsc::Receiver<Event>,
+    /// Where a signal would be lost otherwise: those since the server was built.
+    pub(crate) signals: Option<Signals>,
 }
 
 /// Why a server could not run.
@@ -71,20 +73,33 @@ impl Server {
         }
     }
 
-    /// Runs until SIGTERM, SIGINT or [`ServerHandle::stop`]; SIGTSTP makes it quiet, and a second
-    /// SIGTERM or SIGINT hurries it.
+    /// Runs until SIGTERM, SIGINT, SIGHUP or [`ServerHandle::stop`]; a second one hurries it. SIGTSTP
+    /// makes it [quiet](ServerHandle::quiet), and SIGCONT undoes that.
+    ///
+    /// - A signal that comes before this is called does not get lost: either it ends the process, as
+    ///   it does any other, or the server has heard it since it was [built](ServerBuilder::build), and
+    ///   then claims nothing.
+    /// - SIGHUP is left alone where the process ignores it, as under `nohup`, or takes it for another
+    ///   purpose before its first server is built; and on systems other than Linux, which do not tell.
+    /// - The signals stay taken after this has returned: they do not end the process any more. So one
+    ///   that goes on needs handlers of its own, such as those of `tokio::signal`, or to call
+    ///   [`run_until`](Self::run_until) from the beginning.
     ///
     /// # Errors
     /// A thread or the signal handlers could not be set up, or a part of the server panicked. A Redis
     /// that is away is no error: it is waited for.
-    pub async fn run(self) -> Result<Report, ServerError> {
-        let signals = Signals::install().map_err(ServerError::Signals)?;
+    pub async fn run(mut self) -> Result<Report, ServerError> {
+        let signals = match self.signals.take() {
+            Some(signals) => signals,
+            None => Signals::listen().map_err(ServerError::Signals)?,
+        };
         let shared = self.shared.clone();
-        let work = self.run_until(std::future::pending());
-        tokio::pin!(work);
+        // The runtime passes a signal on only when it has nothing else to do.
+        tokio::task::yield_now().await;
         tokio::select! {
-            report = &mut work => report,
-            () = signals.obey(&shared) => work.await,
+            biased;
+            never = signals.obey(&shared) => match never {},
+            report = self.run_until(std::future::pending()) => report,
         }
     }
 
@@ -93,8 +108,9 @@ impl Server {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
-        let mut parts = Components::start(self)?;
-        let shared = parts.shared.clone();
+        let shared = self.shared.clone();
+        let started = Components::start(self);
+        let mut parts = started.inspect_err(|_| shared.phases.advance(Phase::Stopped))?;
         tracing::info!(
             server.id = &*shared.id,
             queues = ?shared.queues.now().iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),
@@ -106,6 +122,9 @@ impl Server {
             () = shared.phases.reached(Phase::Stopping) => None,
             component = parts.died() => Some(component),
         };
+        if let Some(component) = died {
+            shared.vitals.died(component);
+        }
         let report = parts.stop().await;
         match died {
             None => Ok(report),

@@ -11,6 +11,7 @@ use crate::broker::{
 };
 use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
+use crate::server::control::signals::Signals;
 use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::queues::{Queues, ServedQueue};
 use crate::server::setup::config::{Config, LostLeases, Undecodable, UnknownKind};
@@ -70,6 +71,9 @@ pub enum BuildError {
     /// Redis cannot be reached, or refuses.
     #[error(transparent)]
     Broker(#[from] BrokerError),
+    /// The signal handlers could not be installed.
+    #[error("the signal handlers could not be installed")]
+    Signals(#[source] std::io::Error),
     /// Redis can be reached, but must not be used as it is.
     #[error(transparent)]
     Redis(RedisFinding),
@@ -291,6 +295,7 @@ impl ServerBuilder {
         self.check()?;
         let (endpoint, keys) = self.redis.open()?;
         let connections = Connections::new(endpoint, self.config.lease)?;
+        let signals = Signals::listen_early().map_err(BuildError::Signals)?;
         let served: Vec<_> = self
             .queues
             .iter()
@@ -325,6 +330,7 @@ impl ServerBuilder {
         let (sender, events) = mpsc::channel(defaults::EVENTS);
         Ok(Server {
             events,
+            signals,
             shared: Arc::new(Shared {
                 id: generate_id().into(),
                 started: Instant::now(),
