@@ -58,6 +58,7 @@ end
 -- One more than there is room for: it says whether more are waiting.
 local ids = redis.call('ZRANGE', key('pending'), 0, room)
 local number, lease
+local expiry = int(now + lease_ms)
 if #ids > 0 then
   number = math.max((tonumber(last_number) or 0) + 1, now_us)
   lease = int(number) .. '@' .. server .. ' ' .. int(now) .. ' ' .. redis.call('ZSCORE', key('pending'), ids[1])
@@ -99,7 +100,7 @@ for i = 1, math.min(#ids, room) do
       end
       leases[#leases + 1] = id
       leases[#leases + 1] = lease
-      expiries[#expiries + 1] = now + lease_ms
+      expiries[#expiries + 1] = expiry
       expiries[#expiries + 1] = id
       if rare and rare.unique and string.find(rare.unique, '^started:') then
         locks[#locks + 1] = lock_to_free(id, rare.unique)

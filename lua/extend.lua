@@ -10,7 +10,7 @@
 --
 -- Keeps: only the holder of the current lease extends it, also one past its expiry that nobody took.
 -- Never adds a member to `active`. Records are looked at last and may not make it fail.
--- Uses: time, keys, counters, leases
+-- Uses: values, time, keys, counters, leases
 
 local CANCEL_REQUESTED = 2
 
@@ -18,7 +18,7 @@ local ids, holders = {}, {}
 for at = 3, #ARGV, 2 do
   ids[#ids + 1], holders[#holders + 1] = ARGV[at], ARGV[at + 1]
 end
-local expiry = now + tonumber(ARGV[2])
+local expiry = int(now + tonumber(ARGV[2]))
 local leases = redis.call('HMGET', key('leases'), unpack(ids))
 
 local outcomes, expiries, stale = {}, {}, 0

@@ -1,5 +1,3 @@
--- When waiting tasks are given up.
-
 -- When a waiting task is given up, in ms, or nil: at its deadline, and before its first start also at
 -- its `start_before`.
 local function wait_deadline(record)
@@ -9,17 +7,4 @@ local function wait_deadline(record)
     return start_before
   end
   return deadline
-end
-
--- Notes the deadlines of tasks that begin to wait, each with its `id` and `record`.
-local function note_deadlines(tasks)
-  local deadlines = {}
-  for _, task in ipairs(tasks) do
-    local deadline = wait_deadline(task.record)
-    if deadline then
-      deadlines[#deadlines + 1] = deadline
-      deadlines[#deadlines + 1] = task.id
-    end
-  end
-  bulk('ZADD', key('deadlines'), deadlines)
 end

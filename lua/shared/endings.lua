@@ -1,4 +1,4 @@
--- How tasks end that do not complete: they are archived or erased.
+-- How tasks end that do not complete.
 
 -- A task that is about to end, with what that will touch: its lock, and whether its kind has a
 -- dead-letter hook. Only reads; a script calls it before it writes.
@@ -11,22 +11,12 @@ local function ending(id, record)
   return { id = id, kind = kind, lock = lock_to_free(id, record.unique), has_hook = hooked_kinds[kind] }
 end
 
-local function ids_of(tasks)
-  local ids = {}
-  for i, task in ipairs(tasks) do
-    ids[i] = task.id
-  end
-  return ids
-end
-
 -- Archives endings, which the caller has removed from their state set: frees their locks, and notes that
 -- the hooks of kinds that have one are owed, unless an operator archives.
 local function archive(endings, reason)
-  if #endings == 0 then
-    return
-  end
-  local archived, owed = {}, {}
-  for _, task in ipairs(endings) do
+  local ids, archived, owed = {}, {}, {}
+  for i, task in ipairs(endings) do
+    ids[i] = task.id
     redis.call('HSET', record_key(task.id), 'reason', reason)
     redis.call('HDEL', record_key(task.id), 'cancel')
     archived[#archived + 1] = now
@@ -41,24 +31,7 @@ local function archive(endings, reason)
   end
   bulk('ZADD', key('archived'), archived)
   bulk('ZADD', key('hooks'), owed)
-  tell_waiters(ids_of(endings))
+  tell_waiters(ids)
   count('archived', #endings)
   count('archived_' .. reason, #endings)
-end
-
--- Deletes endings, which the caller has removed from their state set, with their records.
-local function erase(endings)
-  if #endings == 0 then
-    return
-  end
-  for _, task in ipairs(endings) do
-    redis.call('DEL', record_key(task.id))
-    if task.lock then
-      redis.call('DEL', task.lock)
-    end
-  end
-  local ids = ids_of(endings)
-  bulk('ZREM', key('hooks'), ids)
-  tell_waiters(ids)
-  count('deleted', #endings)
 end

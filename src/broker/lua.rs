@@ -2,7 +2,7 @@
 //! the script itself.
 
 /// The shared files, in the order in which a script has them: each may use only those before it.
-pub const SHARED: [(&str, &str); 17] = [
+pub const SHARED: [(&str, &str); 19] = [
     ("values", include_str!("../../lua/shared/values.lua")),
     ("time", include_str!("../../lua/shared/time.lua")),
     ("keys", include_str!("../../lua/shared/keys.lua")),
@@ -11,6 +11,7 @@ pub const SHARED: [(&str, &str); 17] = [
     ("score", include_str!("../../lua/shared/score.lua")),
     ("due", include_str!("../../lua/shared/due.lua")),
     ("deadlines", include_str!("../../lua/shared/deadlines.lua")),
+    ("waiting", include_str!("../../lua/shared/waiting.lua")),
     ("counters", include_str!("../../lua/shared/counters.lua")),
     ("records", include_str!("../../lua/shared/records.lua")),
     ("locks", include_str!("../../lua/shared/locks.lua")),
@@ -18,6 +19,7 @@ pub const SHARED: [(&str, &str); 17] = [
     ("broken", include_str!("../../lua/shared/broken.lua")),
     ("waiters", include_str!("../../lua/shared/waiters.lua")),
     ("endings", include_str!("../../lua/shared/endings.lua")),
+    ("erase", include_str!("../../lua/shared/erase.lua")),
     ("leases", include_str!("../../lua/shared/leases.lua")),
     ("settle", include_str!("../../lua/shared/settle.lua")),
 ];

@@ -1,0 +1,14 @@
+-- Deletes endings, which the caller has removed from their state set, with their records.
+local function erase(endings)
+  local ids = {}
+  for i, task in ipairs(endings) do
+    ids[i] = task.id
+    redis.call('DEL', record_key(task.id))
+    if task.lock then
+      redis.call('DEL', task.lock)
+    end
+  end
+  bulk('ZREM', key('hooks'), ids)
+  tell_waiters(ids)
+  count('deleted', #endings)
+end
