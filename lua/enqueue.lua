@@ -20,7 +20,7 @@ while at <= #ARGV do
   at = at + 2 + length
 end
 
-local schema = redis.call('HGET', key('meta'), 'schema')
+local schema = redis.call('HMGET', key('meta'), 'schema')[1]
 check_schema(schema)
 -- One look for the common case: none of the ids exists.
 local some_exist = redis.call('EXISTS', unpack(records)) > 0

@@ -116,7 +116,7 @@ local function write_record(task)
   end
 end
 
-local schema = redis.call('HGET', key('meta'), 'schema')
+local schema = redis.call('HMGET', key('meta'), 'schema')[1]
 check_schema(schema)
 local tasks = read_tasks()
 local records = {}
