@@ -80,13 +80,20 @@ impl RedisFinding {
     }
 }
 
+/// What a look at Redis has shown.
+pub(crate) struct RedisCheck {
+    /// `None` where it may not be asked.
+    pub(crate) version: Option<String>,
+    pub(crate) findings: Vec<RedisFinding>,
+}
+
 /// Looks at Redis and at the queues' keys; changes nothing.
 pub(crate) async fn check_redis(
     redis: &impl Query,
     queues: &[Queue],
-) -> Result<Vec<RedisFinding>, BrokerError> {
+) -> Result<RedisCheck, BrokerError> {
     let mut findings = Vec::new();
-    check_settings(redis, &mut findings).await?;
+    let version = check_settings(redis, &mut findings).await?;
     let checks = queues
         .iter()
         .map(|queue| check_keys(redis, queue))
@@ -96,19 +103,20 @@ pub(crate) async fn check_redis(
         findings.extend(found?);
     }
     findings.dedup();
-    Ok(findings)
+    Ok(RedisCheck { version, findings })
 }
 
+/// Returns its version.
 async fn check_settings(
     redis: &impl Query,
     findings: &mut Vec<RedisFinding>,
-) -> Result<(), BrokerError> {
+) -> Result<Option<String>, BrokerError> {
     let Some(info) = allowed(redis.query(&redis::cmd("INFO")).await)? else {
         findings.push(RedisFinding::Skipped {
             what: "the version, the eviction policy and persistence",
             command: "INFO",
         });
-        return Ok(());
+        return Ok(None);
     };
     let info = text(info);
     let field = |name: &str| {
@@ -117,7 +125,8 @@ async fn check_settings(
             .map(str::trim)
     };
     // Valkey reports the Redis version that it is compatible with here.
-    if let Some(version) = field("redis_version") {
+    let version = field("redis_version");
+    if let Some(version) = version {
         let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
         if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST {
             findings.push(RedisFinding::TooOld(version.to_owned()));
@@ -144,7 +153,7 @@ async fn check_settings(
             }
         }
     }
-    Ok(())
+    Ok(version.map(str::to_owned))
 }
 
 async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {

@@ -47,7 +47,7 @@ pub enum WaitError {
     #[error("the task's result is not of the wanted type")]
     Result(#[source] PayloadError),
     /// Redis failed until the time was over.
-    #[error("could not look at the task")]
+    #[error(transparent)]
     Broker(#[from] BrokerError),
 }
 

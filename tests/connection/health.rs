@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windlass::{Phase, Problem, RawTask, Router, ServerHandle};
 
+use crate::log::Log;
 use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, puppet, seen, task};
 
 #[tokio::test]
@@ -84,6 +85,40 @@ async fn probes_tell_what_a_server_does_and_that_redis_is_away() {
     let stopped = (Phase::Stopped, Live(true), Ready(false));
     assert_eq!(probes(&handle), stopped);
     assert_eq!(handle.health().problems, []);
+}
+
+#[tokio::test]
+async fn a_server_says_once_what_it_serves_and_where() {
+    let stage = Stage::new("serves").await;
+    let log = Log::default();
+    let _logging = tracing::subscriber::set_default(log.subscriber());
+    let (router, _calls) = puppet();
+    let router = router.raw("another", async |_: RawTask| Ok::<_, String>(()));
+    let queues = [("mail", 2), ("reports", 1)];
+    let server = stage.serve_with(stage.server().queues(queues), router);
+    server.await.stop().await;
+    let line = log
+        .lines()
+        .into_iter()
+        .find(|it| it.contains("the server starts"));
+    let line = line.expect("it says that it starts");
+    for part in [
+        r#"queues=["mail", "reports"]"#,
+        r#"kinds=["another", "kind"]"#,
+        &format!("redis.version=\"{}\"", version(&stage).await),
+        "redis.address=\"",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert_eq!(log.count("the server starts"), 1);
+}
+
+async fn version(stage: &Stage) -> String {
+    let mut redis = stage.redis();
+    let mut ask = redis::cmd("INFO");
+    let info = ask.arg("server").query_async(&mut redis).await;
+    let info: redis::InfoDict = info.unwrap();
+    info.get("redis_version").unwrap()
 }
 
 /// A server that starts without a Redis waits for it.

@@ -40,6 +40,8 @@ pub struct Server {
     pub(crate) events: mpsc::Receiver<Event>,
     /// Where a signal would be lost otherwise: those since the server was built.
     pub(crate) signals: Option<Signals>,
+    /// As Redis told it when the server was built.
+    pub(crate) redis_version: Option<String>,
 }
 
 /// Why a server could not run.
@@ -109,14 +111,9 @@ impl Server {
     /// As [`run`](Self::run).
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
         let shared = self.shared.clone();
+        self.log_start();
         let started = Components::start(self);
         let mut parts = started.inspect_err(|_| shared.phases.advance(Phase::Stopped))?;
-        tracing::info!(
-            server.id = &*shared.id,
-            queues = ?shared.queues.now().iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),
-            concurrency = shared.config.concurrency,
-            "the server starts"
-        );
         let died = tokio::select! {
             () = stop => None,
             () = shared.phases.reached(Phase::Stopping) => None,
@@ -130,6 +127,23 @@ impl Server {
             None => Ok(report),
             Some(component) => Err(ServerError::Died(component)),
         }
+    }
+
+    /// What an operator who reads the log needs to know of it.
+    fn log_start(&self) {
+        let shared = &self.shared;
+        let queues = shared.queues.now();
+        let mut kinds: Vec<_> = shared.routes.kinds().collect();
+        kinds.sort_unstable();
+        tracing::info!(
+            server.id = &*shared.id,
+            redis.address = self.connections.endpoint.address(),
+            redis.version = self.redis_version,
+            queues = ?queues.iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),
+            ?kinds,
+            concurrency = shared.config.concurrency,
+            "the server starts"
+        );
     }
 }
 

@@ -305,7 +305,8 @@ impl ServerBuilder {
             })
             .collect();
         let queues: Vec<Queue> = served.iter().map(|served| served.queue.clone()).collect();
-        for finding in check_redis(&connections.claim, &queues).await? {
+        let redis = check_redis(&connections.claim, &queues).await?;
+        for finding in redis.findings {
             if finding.refuses() {
                 return Err(BuildError::Redis(finding));
             }
@@ -331,6 +332,7 @@ impl ServerBuilder {
         Ok(Server {
             events,
             signals,
+            redis_version: redis.version,
             shared: Arc::new(Shared {
                 id: generate_id().into(),
                 started: Instant::now(),
