@@ -3,26 +3,28 @@
 --
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
--- ARGV[2]  how often a recoverer scans, in ms
--- ARGV[3]  the grace after an outage, in ms
--- ARGV[4]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
--- ARGV[5]  the most leases to return
+-- ARGV[2]  the longest outage in which no server that lives loses a lease, in ms
+-- ARGV[3]  for how long Redis is known to have been there since the caller's last look, in ms
+-- ARGV[4]  the grace after an outage, in ms
+-- ARGV[5]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
+-- ARGV[6]  the most leases to return
 -- returns  { ms of grace left, 1 when a dead-letter hook is owed now, { ids set aside as malformed },
 --            { id, lease holder, kind, retried, max_retry, lost, policy, … } }, absent fields empty
 --
--- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse; one that finds the
--- last pulse older than three scans, or in the future, or none beside a lease that would run out in the
--- grace, knows that heartbeats may have been lost too and starts that grace, in which they can come
--- first. A lease whose record is missing is removed.
--- Uses: values, time, keys, schema, counters, records, locks, broken
+-- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse. One that finds
+-- the last pulse older than a harmless outage and what its caller vouches for, or in the future, or none
+-- beside a lease that would run out in the grace, knows that heartbeats may have been lost too and starts
+-- that grace, in which they can come first. A lease whose record is missing is removed.
+-- Uses: values, time, keys, schema, counters, records, locks, broken, leases
 
 local meta = redis.call('HMGET', key('meta'), 'schema', 'pulse', 'grace_until')
 check_schema(meta[1])
-local scan, grace, skew, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local harmless, vouched, grace = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local skew, limit = tonumber(ARGV[5]), tonumber(ARGV[6])
 local pulse, grace_until = tonumber(meta[2]), tonumber(meta[3]) or 0
 local outage
 if pulse then
-  outage = now - pulse > 3 * scan or pulse > now
+  outage = now - pulse > harmless + vouched or pulse > now
 else
   outage = redis.call('ZCOUNT', key('active'), '-inf', now + grace) > 0
 end
@@ -41,7 +43,7 @@ if #ids > 0 then
     local record, problem = read_record(id, { 'kind', 'retried', 'max_retry', 'lost', 'policy' })
     if record then
       lost[#lost + 1] = id
-      lost[#lost + 1] = leases[i] and string.match(leases[i], '^%S+') or ''
+      lost[#lost + 1] = holder_in(leases[i])
       lost[#lost + 1] = record.kind
       lost[#lost + 1] = record.retried or ''
       lost[#lost + 1] = record.max_retry or ''

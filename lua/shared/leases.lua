@@ -10,3 +10,8 @@ local STALE = -1
 local function is_held_by(lease, holder)
   return string.sub(lease, 1, #holder + 1) == holder .. ' '
 end
+
+-- Who holds a lease; empty where there is none, or where somebody wrote something else by hand.
+local function holder_in(lease)
+  return lease and string.match(lease, '^(%d+@%S+) ') or ''
+end

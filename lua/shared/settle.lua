@@ -38,8 +38,13 @@ local function end_leases(tasks)
   local seen = {}
   for i, task in ipairs(tasks) do
     local id, lease, expiry = task.id, leases[i], expiries[i]
-    -- A recoverer also finds ids in `active` that have no lease: their holder is empty.
-    local is_ours = lease and is_held_by(lease, task.holder) or (not lease and task.holder == '' and expiry)
+    local is_ours
+    if skew then
+      -- A recoverer also finds ids in `active` that nobody holds, with no lease or one that makes no sense.
+      is_ours = (lease or expiry) and holder_in(lease) == task.holder
+    else
+      is_ours = lease and is_held_by(lease, task.holder)
+    end
     if seen[id] or not (lease or is_ours) then
       task.outcome = GONE
     elseif not is_ours or (skew and not is_surely_lost(expiry, skew, grace_until)) then

@@ -17,6 +17,7 @@ use crate::server::run::running::Running;
 use crate::server::setup::config::Config;
 use crate::server::upkeep::due_times::DueTimes;
 use crate::server::upkeep::hooks_owed::HooksOwed;
+use crate::server::upkeep::witness::Witness;
 use crate::user_code::{Panicked, catch};
 
 /// What the components of one server share. No component holds another; they meet here.
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     /// For the user's observer.
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) vitals: Vitals,
+    pub(crate) witness: Witness,
     pub(crate) log_limit: LogLimit,
 }
 

@@ -230,7 +230,13 @@ fn servers(model: &Model) -> Weighted {
     let skew = prop_oneof![6 => Just(SKEW), 1 => Just(0)];
     let by = skew.clone().prop_map(|skew| Settler::Recoverer { skew });
     let grace = prop_oneof![2 => Just(0), 1 => span()];
-    let tick = (span(), grace, skew).prop_map(|(scan, grace, skew)| Tick { scan, grace, skew });
+    let vouched = prop_oneof![2 => Just(0), 1 => span()];
+    let tick = (span(), vouched, grace, skew).prop_map(|(harmless, vouched, grace, skew)| Tick {
+        harmless,
+        vouched,
+        grace,
+        skew,
+    });
     let strays = ids_where(model, |task| task.set().is_none());
     let are_strays = !strays.is_empty();
     let strays = id_of(strays);

@@ -175,7 +175,8 @@ pub struct Release {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
-    pub scan: u64,
+    pub harmless: u64,
+    pub vouched: u64,
     pub grace: u64,
     pub skew: u64,
 }

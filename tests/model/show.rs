@@ -36,9 +36,18 @@ impl Display for Op {
             Op::Release(tasks) => write!(f, "release {}", list(tasks)),
             Op::Promote => f.write_str("promote"),
             Op::Expire => f.write_str("expire"),
-            Op::Tick(Tick { scan, grace, skew }) => {
-                let (scan, grace, skew) = (ms(*scan), ms(*grace), ms(*skew));
-                write!(f, "tick, scan {scan:?}, grace {grace:?}, skew {skew:?}")
+            Op::Tick(Tick {
+                harmless,
+                vouched,
+                grace,
+                skew,
+            }) => {
+                let (harmless, vouched) = (ms(*harmless), ms(*vouched));
+                let (grace, skew) = (ms(*grace), ms(*skew));
+                write!(
+                    f,
+                    "tick, harmless {harmless:?}, vouched {vouched:?}, grace {grace:?}, skew {skew:?}"
+                )
             }
             Op::Adopt(ids) => write!(f, "adopt {}", list(ids)),
             Op::Sweep(Sweep {

@@ -7,7 +7,7 @@ use redis::AsyncCommands;
 use windlass::{Event, Undecodable};
 
 use crate::fixture::{Act, Settings, What};
-use crate::support::{LIMIT, Running, Stage, eventually};
+use crate::support::{LIMIT, Running, Stage, eventually, write_tasks};
 
 /// A queue with leased tasks whose server is gone, and two servers that will take them back; what
 /// these report is kept.
@@ -256,4 +256,34 @@ async fn a_leased_task_that_is_in_no_state_stays_with_its_live_server() {
     let stats = holder.stop().await.stats;
     assert_eq!((stats.completed, stats.leases_lost), (3, 0), "{stats:?}");
     rescuer.stop().await;
+}
+
+/// More than a look finds, with all that somebody may write by hand; and one more, behind them.
+#[tokio::test]
+async fn leases_that_were_edited_by_hand_are_taken_back_like_those_with_none() {
+    const EDITED: usize = 250;
+    let stage = Stage::new("edited").await;
+    write_tasks(&stage, EDITED as u64 + 1, "active", |n| n + 1).await;
+    let by_hand: [&[u8]; 6] = [
+        b"",
+        b" ",
+        b"x",
+        b"1@gone",
+        b"x y z",
+        &[0xff, b'@', 0xfe, b' '],
+    ];
+    let mut pipeline = redis::pipe();
+    for n in 0..EDITED {
+        let lease = by_hand[n % by_hand.len()];
+        pipeline.hset(stage.key("leases"), format!("active-{n}"), lease);
+    }
+    let _: () = pipeline.query_async(&mut stage.redis()).await.unwrap();
+    let rescuer = stage.rescuer(Settings::default()).await;
+    eventually("all are taken back", LIMIT, async || {
+        let left = stage.ids("active").await.len();
+        (left == 0).then_some(()).ok_or(left)
+    })
+    .await;
+    assert_eq!(rescuer.stop().await.stats.recovered, EDITED as u64 + 1);
+    stage.audit().await;
 }

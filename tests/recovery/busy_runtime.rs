@@ -26,6 +26,30 @@ async fn block(
     Ok(())
 }
 
+/// Longer than an outage that does no harm to a server with [`lasting`] leases.
+const STALL: Duration = Duration::from_millis(1_500);
+
+fn lasting() -> Settings {
+    Settings {
+        // Others of the server's parts run between two tasks, as with most that block.
+        concurrency: 1,
+        lease: Duration::from_secs(2),
+        clock_skew: Duration::from_millis(500),
+        ..Settings::default()
+    }
+}
+
+async fn stall(
+    _: RawTask,
+    State(journal): State<Journal>,
+    context: TaskContext,
+) -> Result<(), String> {
+    journal.note(What::Started, &context);
+    // Its work, which blocks.
+    thread::sleep(STALL);
+    Ok(())
+}
+
 async fn spin(
     _: RawTask,
     State(journal): State<Journal>,
@@ -53,6 +77,7 @@ async fn quick(
 fn router(journal: &Journal) -> Router {
     Router::new()
         .raw("block", block)
+        .raw("stall", stall)
         .raw("spin", spin)
         .raw("quick", quick)
         .state(journal.clone())
@@ -61,10 +86,11 @@ fn router(journal: &Journal) -> Router {
 /// A server on a runtime of its own with this many threads; ends after `stop`.
 fn run_on_threads(
     stage: &Stage,
+    settings: Settings,
     threads: usize,
     router: Router,
 ) -> (ServerHandle, JoinHandle<Report>) {
-    let builder = Settings::default().builder(stage);
+    let builder = settings.builder(stage);
     let (handle_in, handle) = mpsc::channel();
     let run = thread::spawn(move || {
         let mut runtime = match threads {
@@ -96,7 +122,7 @@ async fn keeps_its_leases(name: &str, kind: &str, threads: usize) {
     let mut ids = stage.enqueue_many(tasks).await;
     ids.sort();
     let journal = Journal::default();
-    let (handle, run) = run_on_threads(&stage, threads, router(&journal));
+    let (handle, run) = run_on_threads(&stage, Settings::default(), threads, router(&journal));
     stage.wait_until_done(threads as u64 + 1).await;
 
     handle.stop();
@@ -147,7 +173,7 @@ async fn a_server_is_not_live_while_a_handler_blocks_its_runtime() {
                 .map_err(|error| error.to_string())
         }
     });
-    let (handle, run) = run_on_threads(&stage, 1, router);
+    let (handle, run) = run_on_threads(&stage, Settings::default(), 1, router);
     eventually("it is not live", LIMIT, async || {
         let health = handle.health();
         (!health.is_live() && !health.is_ready())
@@ -167,4 +193,32 @@ async fn a_server_is_not_live_while_a_handler_blocks_its_runtime() {
     let join = tokio::task::spawn_blocking(|| run.join().unwrap());
     let report = within("the server ends", LIMIT, join).await.unwrap();
     assert_eq!(report.stats.completed, 1);
+}
+
+/// Its heartbeats, on their own thread, show that Redis was there while it looked at nothing.
+#[tokio::test]
+async fn handlers_that_block_the_only_thread_again_and_again_delay_no_rescue() {
+    const STALLS: usize = 14;
+    let stage = Stage::new("stalls").await;
+    let dead = stage.props();
+    let dies = dead.hold(lasting()).await;
+    let lost = stage.enqueue(RawTask::new("quick", [])).await;
+    dead.journal.wait_for(What::Started, 1, LIMIT).await;
+    dies.handle.quiet();
+    stage
+        .enqueue_many(vec![RawTask::new("stall", []); STALLS])
+        .await;
+    let journal = Journal::default();
+    let (handle, run) = run_on_threads(&stage, lasting(), 1, router(&journal));
+    journal.wait_for(What::Started, 1, LIMIT).await;
+    dies.vanish().await;
+    stage.wait_until_done(STALLS as u64 + 1).await;
+
+    handle.stop();
+    let join = tokio::task::spawn_blocking(|| run.join().unwrap());
+    within("the server ends", LIMIT, join).await.unwrap();
+    let started = journal.entries();
+    let place = started.iter().position(|entry| entry.id == lost).unwrap();
+    assert!(place < STALLS, "only once nothing blocked any more");
+    assert_eq!(stage.total("recovered").await, 1);
 }

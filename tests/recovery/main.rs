@@ -12,6 +12,7 @@ mod broken_records;
 mod busy_runtime;
 mod dropped_run;
 mod early_signals;
+mod grace;
 mod hang_up;
 mod killed_server;
 mod leaked_handlers;

@@ -34,6 +34,6 @@ pub(crate) use publish::{publish, retire};
 pub(crate) use record::{Malformed, Record};
 pub(crate) use settle::{Became, By, How, Settled, Settlement, batches, settle};
 pub(crate) use sweep::{SweepRequest, sweep};
-pub(crate) use tick::{LostLease, TickRequest, tick};
+pub(crate) use tick::{LostLease, Tick, TickRequest, tick};
 pub(crate) use unblock::unblock;
 pub(crate) use wait::{Watched, wait};

@@ -13,7 +13,11 @@ static SCRIPT: LazyLock<Script> =
 /// How a recoverer looks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TickRequest {
-    pub(crate) scan: Duration,
+    /// The longest outage in which no server that lives loses a lease.
+    pub(crate) harmless: Duration,
+    /// For how long before this call Redis is known to have been there since the caller's last look.
+    pub(crate) vouched: Duration,
+    /// For how long no lease is taken after an outage that may have done harm.
     pub(crate) grace: Duration,
     pub(crate) skew: Duration,
 }
@@ -47,7 +51,8 @@ pub(crate) async fn tick(
     request: TickRequest,
 ) -> Result<Tick, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
-    call.arg(request.scan.as_millis() as u64)
+    call.arg(request.harmless.as_millis() as u64)
+        .arg(request.vouched.as_millis() as u64)
         .arg(request.grace.as_millis() as u64)
         .arg(request.skew.as_millis() as u64)
         .arg(defaults::SCRIPT_RECORDS);

@@ -111,10 +111,7 @@ impl Components {
             connections: connections.clone(),
         };
         parts.others.spawn(forwarder.run());
-        let recoverer = Recoverer {
-            shared: shared.clone(),
-            connections: connections.clone(),
-        };
+        let recoverer = Recoverer::new(shared.clone(), connections.clone());
         parts.others.spawn(recoverer.run());
         let janitor = Janitor {
             shared: shared.clone(),

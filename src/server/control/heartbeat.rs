@@ -87,10 +87,12 @@ impl Heartbeat {
         let mut queues = BeatQueues::default();
         let interval = self.shared.config.heartbeat;
         loop {
+            let sent = Instant::now();
             let beat = self.beat(&mut queues).await;
             // A Redis that refuses a beat may still give work; one that is away gives none.
             if !matches!(&beat, Err(error) if error.fault() == Fault::Reconnect) {
                 self.begun.cancel();
+                self.shared.witness.answered(sent);
             }
             let pause = match beat {
                 Ok(()) => {

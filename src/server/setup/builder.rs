@@ -17,6 +17,7 @@ use crate::server::queues::{Queues, ServedQueue};
 use crate::server::setup::config::{Config, LostLeases, Undecodable, UnknownKind};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::upkeep::witness::Witness;
 use crate::server::{Event, FailedAttempt, Server, default_retry_delay};
 use crate::task::{NameError, check_queue, generate_id};
 use crate::user_code::install_panic_hook;
@@ -61,6 +62,18 @@ pub enum BuildError {
         heartbeat: Duration,
         /// The lease given.
         lease: Duration,
+    },
+    /// Every pause between two looks would pass for an outage.
+    #[error(
+        "a scan_interval of {scan:?} is too long for leases of {lease:?}: give at most {most:?}, or longer leases"
+    )]
+    SlowScan {
+        /// The scan interval given.
+        scan: Duration,
+        /// The lease given.
+        lease: Duration,
+        /// The longest scan interval for this lease, clock skew and heartbeat.
+        most: Duration,
     },
     /// A time that no clock can hold.
     #[error("{0} is longer than 100 years: give less")]
@@ -173,7 +186,9 @@ impl ServerBuilder {
         self
     }
 
-    /// How often lost leases are looked for. Default: 2 s.
+    /// How often lost leases are looked for. At most lease + clock skew − heartbeat − 2 s (or less the
+    /// heartbeat once more, where that is under 2 s), because a longer silence passes for an outage of
+    /// Redis. Default: 2 s.
     pub fn scan_interval(mut self, interval: Duration) -> Self {
         self.config.scan = interval;
         self
@@ -327,6 +342,7 @@ impl ServerBuilder {
                  tasks, and then other servers that take them up; use panic = \"unwind\""
             );
         }
+        let witness = Witness::new(self.config.harmless_outage());
         let slots = Arc::new(Semaphore::new(self.config.concurrency));
         let (sender, events) = mpsc::channel(defaults::EVENTS);
         Ok(Server {
@@ -349,6 +365,7 @@ impl ServerBuilder {
                 counters: Default::default(),
                 events: sender,
                 vitals: Default::default(),
+                witness,
                 log_limit: Default::default(),
             }),
             connections: Arc::new(connections),
@@ -407,10 +424,18 @@ impl ServerBuilder {
             ("cancel_grace", config.cancel_grace),
         ];
         let mut all = maybe_zero.iter().chain(&durations);
-        match all.find(|(_, d)| *d > FAR) {
-            Some((name, _)) => Err(BuildError::LongDuration(name)),
-            None => Ok(()),
+        if let Some((name, _)) = all.find(|(_, d)| *d > FAR) {
+            return Err(BuildError::LongDuration(name));
         }
+        let most = config.harmless_outage();
+        if config.scan > most {
+            return Err(BuildError::SlowScan {
+                scan: config.scan,
+                lease: config.lease,
+                most,
+            });
+        }
+        Ok(())
     }
 }
 

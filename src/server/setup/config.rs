@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::defaults::RECONNECT_CAP;
 use crate::server::observe::event::Event;
 use crate::server::settle::failed_attempt::FailedAttempt;
 
@@ -68,4 +69,18 @@ pub(crate) struct Config {
     pub(crate) retry_delay: RetryDelayFn,
     pub(crate) is_failure: IsFailureFn,
     pub(crate) observer: Option<ObserverFn>,
+}
+
+impl Config {
+    /// The longest outage in which no server that lives loses a lease: it may begin just before a
+    /// heartbeat, and the next one comes only when the server has reached Redis again.
+    pub(crate) fn harmless_outage(&self) -> Duration {
+        let reconnect = self.heartbeat.min(RECONNECT_CAP);
+        (self.lease + self.clock_skew).saturating_sub(self.heartbeat + reconnect)
+    }
+
+    /// For how long after an outage no lease is taken: time for a heartbeat of every server that lives.
+    pub(crate) fn grace(&self) -> Duration {
+        self.heartbeat + RECONNECT_CAP + Duration::from_secs(2)
+    }
 }

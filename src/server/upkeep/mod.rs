@@ -7,3 +7,4 @@ pub(crate) mod hooks;
 pub(crate) mod hooks_owed;
 pub(crate) mod janitor;
 pub(crate) mod recoverer;
+pub(crate) mod witness;

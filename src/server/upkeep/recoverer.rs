@@ -1,10 +1,13 @@
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::broker::{
-    BrokerError, By, LostLease, Queue, Settled, Settlement, TickRequest, batches, settle, tick,
+    BrokerError, By, LostLease, Queue, Settled, Settlement, Tick, TickRequest, batches, settle,
+    tick,
 };
-use crate::defaults::RECONNECT_CAP;
 use crate::server::backoff::Backoff;
 use crate::server::each_queue::EachQueue;
 use crate::server::observe::task_name::TaskName;
@@ -14,11 +17,26 @@ use crate::server::shared::Shared;
 
 /// Takes back the tasks of servers that died: every server runs one, and they may race.
 pub(crate) struct Recoverer {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) connections: Arc<Connections>,
+    shared: Arc<Shared>,
+    connections: Arc<Connections>,
+    looks: Mutex<HashMap<Queue, Look>>,
+}
+
+/// This server's last look at a queue.
+struct Look {
+    at: Instant,
+    grace_left: Duration,
 }
 
 impl Recoverer {
+    pub(crate) fn new(shared: Arc<Shared>, connections: Arc<Connections>) -> Self {
+        Self {
+            shared,
+            connections,
+            looks: Mutex::default(),
+        }
+    }
+
     pub(crate) async fn run(self) {
         let mut backoff = Backoff::new("recoverer");
         let mut each_queue = EachQueue::new("recoverer");
@@ -26,13 +44,7 @@ impl Recoverer {
             match self.scan(&mut each_queue).await {
                 Ok(()) => {
                     backoff.worked(&self.shared);
-                    // The jitter keeps many servers from scanning in step.
-                    let pause = self
-                        .shared
-                        .config
-                        .scan
-                        .mul_f64(rand::random_range(0.9..1.0));
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(self.pause()).await;
                 }
                 Err(error) => backoff.wait(&self.shared, &error).await,
             }
@@ -46,23 +58,55 @@ impl Recoverer {
         each_queue.run(&self.shared, queues, recover).await
     }
 
-    /// In bounded steps, until one finds nothing to do.
-    async fn recover_all(&self, queue: &Queue) -> Result<(), BrokerError> {
-        while self.recover(queue).await? {}
-        Ok(())
+    /// Until the next scan. What waits for the end of a grace has waited for long enough.
+    fn pause(&self) -> Duration {
+        let mut looks = self.looks.lock();
+        let served = self.shared.queues.now();
+        if looks.len() > served.len() {
+            looks.retain(|known, _| served.iter().any(|served| served.queue == *known));
+        }
+        let graces = looks.values().map(|look| look.grace_left);
+        let grace = graces.filter(|left| !left.is_zero()).min();
+        // The jitter keeps many servers from scanning in step.
+        let pause = self
+            .shared
+            .config
+            .scan
+            .mul_f64(rand::random_range(0.9..1.0));
+        grace.map_or(pause, |left| left.min(pause))
     }
 
-    /// One step. Returns whether there may be more to do.
-    async fn recover(&self, queue: &Queue) -> Result<bool, BrokerError> {
-        let config = &self.shared.config;
+    /// In bounded steps, until one finds nothing to do.
+    async fn recover_all(&self, queue: &Queue) -> Result<(), BrokerError> {
+        loop {
+            let found = self.look(queue).await?;
+            if !self.recover(queue, found).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn look(&self, queue: &Queue) -> Result<Tick, BrokerError> {
+        let (config, witness) = (&self.shared.config, &self.shared.witness);
+        let last = self.looks.lock().get(queue).map(|look| look.at);
         let request = TickRequest {
-            // An outage shorter than a heartbeat loses no lease, but each tick that is only late would
-            // put recovery off.
-            scan: config.scan.max(config.heartbeat / 3),
-            grace: config.heartbeat + RECONNECT_CAP + Duration::from_secs(2),
+            harmless: config.harmless_outage(),
+            vouched: last.map_or(Duration::ZERO, |last| witness.vouches_since(last)),
+            grace: config.grace(),
             skew: config.clock_skew,
         };
+        let sent = Instant::now();
         let found = tick(&self.connections.recover, queue, request).await?;
+        let look = Look {
+            at: witness.answered(sent),
+            grace_left: found.grace_left,
+        };
+        self.looks.lock().insert(queue.clone(), look);
+        Ok(found)
+    }
+
+    /// Ends the leases that a look found to be lost. Returns whether there may be more to do.
+    async fn recover(&self, queue: &Queue, found: Tick) -> Result<bool, BrokerError> {
         self.shared.malformed(&queue.name, &found.malformed);
         if !found.grace_left.is_zero() {
             tracing::debug!(queue = &*queue.name, grace = ?found.grace_left, "after an outage no lease is taken yet");

@@ -59,6 +59,10 @@ async fn a_setting_that_cannot_be_used_is_named() {
         (new().heartbeat(Duration::ZERO), "heartbeat is zero"),
         (new().scan_interval(Duration::ZERO), "scan_interval is zero"),
         (
+            new().scan_interval(24 * SECOND),
+            "a scan_interval of 24s is too long for leases of 30s: give at most 23s",
+        ),
+        (
             new().sweep_interval(Duration::ZERO),
             "sweep_interval is zero",
         ),

@@ -9,7 +9,7 @@ impl Model {
     pub(super) fn tick(&mut self, tick: Tick) -> Answer {
         let now = self.now_ms();
         let outage = match self.meta.pulse {
-            Some(pulse) => now.saturating_sub(pulse) > 3 * tick.scan || pulse > now,
+            Some(pulse) => now.saturating_sub(pulse) > tick.harmless + tick.vouched || pulse > now,
             // The first tick of all, and a lease runs out before a heartbeat must have come: who knows why.
             None => {
                 let ran_out = |task: &Task| matches!(task.stands, Stands::Active { expiry, .. } if expiry <= now + tick.grace);

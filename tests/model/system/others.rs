@@ -66,7 +66,8 @@ impl System {
             }
             Op::Tick(request) => {
                 let request = TickRequest {
-                    scan: ms(request.scan),
+                    harmless: ms(request.harmless),
+                    vouched: ms(request.vouched),
                     grace: ms(request.grace),
                     skew: ms(request.skew),
                 };
