@@ -44,11 +44,12 @@ local in_grace = now < (finite(redis.call('HGET', key('meta'), 'grace_until')) o
 if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
   redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
-  if number then
-    redis.call('PUBLISH', channel .. server, number .. ' ' .. id)
-  end
   -- With a dead holder it is the second call for one wish.
   count('cancels_requested', dead == '' and 1 or 0)
+  if number then
+    -- Where the user may not publish, the server hears of it by its next heartbeat.
+    redis.pcall('PUBLISH', channel .. server, number .. ' ' .. id)
+  end
   return { 'requested', (number or '') .. '@' .. (server or '') }
 end
 

@@ -15,14 +15,14 @@ local function today()
   return string.format('%04d-%02d-%02d', year, month, doy - (153 * mp + 2 - (153 * mp + 2) % 5) / 5 + 1)
 end
 
--- Adds to a counter. One that has reached its end stays there: it must not stop a task.
+-- Adds to a counter. One that has reached its end stays there: nothing about a counter may stop a task.
 local function count(name, n)
   if n > 0 then
     local of_day = key('stats:' .. today())
     redis.pcall('HINCRBY', key('stats'), name, n)
     if redis.pcall('HINCRBY', of_day, name, n) == n then
       -- The counter's first of the day, and perhaps the key's.
-      redis.call('EXPIRE', of_day, 7776000)
+      redis.pcall('EXPIRE', of_day, 7776000)
     end
   end
 end

@@ -2,7 +2,7 @@ use futures::future::try_join_all;
 use futures::stream::{self, StreamExt};
 use redis::Value;
 
-use super::{BrokerError, Query, Queue};
+use super::{BrokerError, Keys, Query, Queue};
 
 /// The oldest Redis whose scripts work as ours need.
 const OLDEST: (u32, u32) = (7, 0);
@@ -60,6 +60,16 @@ pub enum RedisFinding {
         /// The number found.
         found: String,
     },
+    /// Nothing can be said on a channel.
+    #[error(
+        "the Redis user may not publish on the channel {channel}: {consequence}; grant it +publish, +subscribe and &{channel}"
+    )]
+    Channel {
+        /// The channel, or what the names of several begin with, and `*`.
+        channel: String,
+        /// What comes of that.
+        consequence: &'static str,
+    },
     /// A check was skipped, because Redis denied it.
     #[error("could not check {what}, because Redis denied {command}")]
     Skipped {
@@ -90,13 +100,15 @@ pub(crate) struct RedisCheck {
 /// Looks at Redis and at the queues' keys; changes nothing.
 pub(crate) async fn check_redis(
     redis: &impl Query,
+    keys: &Keys,
     queues: &[Queue],
 ) -> Result<RedisCheck, BrokerError> {
     let mut findings = Vec::new();
     let version = check_settings(redis, &mut findings).await?;
+    findings.extend(check_control(redis, keys).await?);
     let checks = queues
         .iter()
-        .map(|queue| check_keys(redis, queue))
+        .map(|queue| check_queue(redis, queue))
         .collect::<Vec<_>>();
     let mut checks = stream::iter(checks).buffered(QUEUES_AT_ONCE);
     while let Some(found) = checks.next().await {
@@ -154,6 +166,39 @@ async fn check_settings(
         }
     }
     Ok(version.map(str::to_owned))
+}
+
+/// Whether cancels can be told to servers.
+pub(crate) async fn check_control(
+    redis: &impl Query,
+    keys: &Keys,
+) -> Result<Option<RedisFinding>, BrokerError> {
+    let channel = keys.control("");
+    let finding = RedisFinding::Channel {
+        channel: format!("{channel}*"),
+        consequence: "a running handler hears of its cancel only at its server's next heartbeat",
+    };
+    Ok((!may_publish(redis, &channel).await?).then_some(finding))
+}
+
+/// Says nothing on a channel: those who listen there wait for an id.
+async fn may_publish(redis: &impl Query, channel: &str) -> Result<bool, BrokerError> {
+    let publish = redis
+        .query(redis::cmd("PUBLISH").arg(channel).arg(""))
+        .await;
+    Ok(allowed(publish)?.is_some())
+}
+
+async fn check_queue(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {
+    let mut findings = check_keys(redis, queue).await?;
+    let channel = queue.ended();
+    if !may_publish(redis, &channel).await? {
+        findings.push(RedisFinding::Channel {
+            channel,
+            consequence: "who waits for a task hears of its end up to 10 s late",
+        });
+    }
+    Ok(findings)
 }
 
 async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {

@@ -17,7 +17,7 @@ mod wake;
 
 pub use archive_reason::ArchiveReason;
 pub use check::RedisFinding;
-pub(crate) use check::check_redis;
+pub(crate) use check::{check_control, check_redis};
 pub(crate) use connection::{Endpoint, Lent, Link, Pool, Query, Subscription};
 pub use connection::{RedisConfig, RedisConfigError, UrlProblem};
 pub(crate) use error::Fault;

@@ -1,11 +1,11 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
-use crate::broker::{Endpoint, Queue, Subscription};
+use crate::broker::{BrokerError, Endpoint, Queue, Subscription};
 use crate::defaults::RECONNECT_CAP;
 
 /// How long a listener that nobody uses stays.
@@ -18,6 +18,7 @@ const BUFFER: usize = 1024;
 pub(super) struct Endings {
     endpoint: Arc<Endpoint>,
     listeners: Mutex<HashMap<Arc<str>, Listener>>,
+    denied: Once,
 }
 
 /// How one waiter hears.
@@ -48,7 +49,19 @@ impl Endings {
         Self {
             endpoint,
             listeners: Mutex::default(),
+            denied: Once::new(),
         }
+    }
+
+    /// Says once that waiters do without.
+    fn tell_denied(&self, channel: &str) {
+        self.denied.call_once(|| {
+            tracing::warn!(
+                channel,
+                "the Redis user may not listen to the ends of tasks: who waits looks now and then; grant it \
+                 +subscribe and the channel"
+            );
+        });
     }
 
     pub(super) fn listen(self: &Arc<Self>, queue: &Queue) -> Ears {
@@ -85,20 +98,27 @@ impl Guard {
     async fn run(self) {
         let mut pause = Duration::from_millis(50);
         while self.is_used() {
-            if let Ok(mut messages) =
-                Subscription::open(&self.endings.endpoint, &self.queue.ended()).await
-            {
-                pause = Duration::from_millis(50);
-                self.listener.subscribed.send_modify(|times| *times += 1);
-                while let Some(message) = messages.next_within(IDLE).await {
-                    if let Some(id) = message {
-                        // Nobody hears it: nobody waits.
-                        let _ = self.listener.ended.send(id.into());
-                    }
-                    if !self.is_used() {
-                        return;
+            let channel = self.queue.ended();
+            match Subscription::open(&self.endings.endpoint, &channel).await {
+                Ok(mut messages) => {
+                    pause = Duration::from_millis(50);
+                    self.listener.subscribed.send_modify(|times| *times += 1);
+                    while let Some(message) = messages.next_within(IDLE).await {
+                        if let Some(id) = message {
+                            // Nobody hears it: nobody waits.
+                            let _ = self.listener.ended.send(id.into());
+                        }
+                        if !self.is_used() {
+                            return;
+                        }
                     }
                 }
+                Err(BrokerError::Denied(_)) => {
+                    // Who waits looks by itself meanwhile.
+                    self.endings.tell_denied(&channel);
+                    pause = IDLE;
+                }
+                Err(_) => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(RECONNECT_CAP);

@@ -12,6 +12,8 @@ use crate::task::{NameError, PayloadError, check_id, check_queue, decode};
 /// How long a waiter trusts its subscription before it looks for itself: a connection can be dead
 /// without saying so.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// And before it looks where it has no subscription.
+const LOOK_UNTOLD: Duration = Duration::from_secs(2);
 /// How long a look may take when the wait's own time is over.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the first look waits for the subscription, which a Redis user may not be allowed.
@@ -98,11 +100,10 @@ impl Client {
                 Ok(Watched::Waiting) if left.is_zero() => return Ok(Waited::TimedOut),
                 Err(error) if left.is_zero() => return Err(error.into()),
                 Ok(Watched::Waiting) => {
-                    let _ = tokio::time::timeout(
-                        left.min(LOOK_AGAIN),
-                        something_happens(&mut ears, id),
-                    )
-                    .await;
+                    let is_told = *ears.subscribed.borrow() > 0;
+                    let pause = if is_told { LOOK_AGAIN } else { LOOK_UNTOLD };
+                    let happens = something_happens(&mut ears, id);
+                    let _ = tokio::time::timeout(left.min(pause), happens).await;
                 }
                 Err(_) => tokio::time::sleep(left.min(Duration::from_millis(500))).await,
             }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{CancelMode, InspectError, Operated, TaskInfo};
 use crate::broker::operator::{self, EndRequest, EndWish};
-use crate::broker::{Keys, Pool, Query, Queue, RedisConfig};
+use crate::broker::{Keys, Pool, Queue, RedisConfig, check_control};
 use crate::defaults;
 use crate::task::{NewTask, PayloadError, check_id, check_queue};
 
@@ -29,7 +29,8 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// An inspector that has reached Redis: at a URL, or by a [`RedisConfig`].
+    /// An inspector that has reached Redis: at a URL, or by a [`RedisConfig`]. Logs a warning where its
+    /// user may not tell servers of cancels.
     /// [`Client::inspector`](crate::Client::inspector) makes one that needs no connections of its own.
     ///
     /// # Errors
@@ -38,7 +39,9 @@ impl Inspector {
     pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, InspectError> {
         let (endpoint, keys) = redis.into().open()?;
         let pool = Pool::new(&endpoint, POOL_SIZE)?;
-        pool.query(&redis::cmd("PING")).await?;
+        if let Some(finding) = check_control(&pool, &keys).await? {
+            tracing::warn!("{finding}");
+        }
         Ok(Self::new(Arc::new(pool), keys))
     }
 

@@ -1,12 +1,18 @@
 //! Commands that the Redis user may not use.
 
-use tracing::instrument::WithSubscriber;
-use windlass::{BrokerError, EnqueueError, RawTask, Router};
+use std::time::{Duration, Instant};
 
-use crate::fixture::Stage;
+use futures::future::join_all;
+use tracing::instrument::WithSubscriber;
+use windlass::{
+    BrokerError, CancelMode, CancelReason, EnqueueError, Inspector, Operated, RawTask, Router,
+    Waited,
+};
+
+use crate::fixture::{Running, Stage};
 use crate::log::Log;
 use crate::seen::seen;
-use crate::support::RedisServer;
+use crate::support::{HOUR, LIMIT, RedisServer, puppet, task};
 
 /// A stage of a user with these permissions.
 async fn stage_of(redis: &RedisServer, name: &str) -> Stage {
@@ -79,4 +85,71 @@ async fn a_command_that_is_needed_and_denied_is_named() {
         );
         assert!(cause.to_string().contains(command), "{cause}");
     }
+}
+
+/// What Redis 7 gives a new user: commands and keys, and no channels.
+#[tokio::test]
+async fn without_channels_all_is_settled_and_heard_by_looking() {
+    let redis = RedisServer::start(&[("user", "limited on >secret ~* +@all")]);
+    let stage = stage_of(&redis, "channels").await;
+    let log = Log::default();
+    let (router, mut calls) = puppet();
+    let built = stage.server().build(router);
+    let built = built.with_subscriber(log.subscriber()).await;
+    let server = Running::start(built.expect("it can work"));
+    let inspector = Inspector::connect(stage.config());
+    let inspector = inspector.with_subscriber(log.subscriber()).await.unwrap();
+    let control = format!("{}:control:*", stage.prefix);
+    assert_eq!(log.count(&control), 2, "{:#?}", log.lines());
+    assert_eq!(log.count(&stage.key("ended")), 1, "{:#?}", log.lines());
+
+    // In one batch: they end in each way, and somebody waits for each.
+    let client = stage.client().await;
+    let enqueue = |n: u32| client.enqueue(task("x")).id(n.to_string()).retention(HOUR);
+    join_all((0..20).map(|n| enqueue(n).into_future())).await;
+    let mut running = Vec::new();
+    for _ in 0..20 {
+        running.push(calls.next().await);
+    }
+    let began = Instant::now();
+    let waits = (0..20).map(|n| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let id = n.to_string();
+            let waited = client.wait::<String>("default", &id, LIMIT).await;
+            waited.expect("Redis answers")
+        })
+    });
+    let waits: Vec<_> = waits.collect();
+    stage.wait_for_count("waiters", 20).await;
+    // The last one is cancelled, which only a heartbeat can tell it.
+    let cancelled = running.iter().position(|call| call.id() == "19").unwrap();
+    let cancelled = running.remove(cancelled);
+    let cancel = inspector.cancel("default", "19", CancelMode::Archive);
+    assert!(matches!(cancel.await.unwrap(), Operated::Requested { .. }));
+    assert_eq!(cancelled.cancelled().await, CancelReason::Requested);
+    cancelled.fail("cut short");
+    for call in running {
+        match call.id().parse::<u32>().unwrap() % 2 {
+            0 => call.complete(),
+            _ => call.skip(),
+        }
+    }
+    let waited = join_all(waits).await;
+    let completed = waited
+        .iter()
+        .filter(|waited| matches!(waited, Ok(Waited::Completed(_))));
+    assert_eq!(completed.count(), 10, "{waited:?}");
+    println!("all were heard of after {:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(9), "they look often");
+
+    let stats = server.stop().await.stats;
+    assert_eq!((stats.completed, stats.settles_refused), (10, 0));
+    let totals = ["processed", "failed", "archived", "cancels_requested"];
+    let mut counted = Vec::new();
+    for name in totals {
+        counted.push(stage.total(name).await);
+    }
+    assert_eq!(counted, [19, 9, 10, 1]);
+    stage.audit().await;
 }

@@ -233,7 +233,15 @@ impl Heartbeat {
                     let ended = BrokerError::disconnected("the control channel's connection ended");
                     backoff.wait(&self.shared, &ended).await;
                 }
-                Err(error) => backoff.wait(&self.shared, &error).await,
+                Err(error) => {
+                    let pause = backoff.failed(&self.shared, &error);
+                    let pause = match error.fault() {
+                        // A user who may not listen does without: the heartbeats tell it.
+                        Fault::Permanent => pause.max(self.shared.config.heartbeat),
+                        Fault::Reconnect | Fault::Wait => pause,
+                    };
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
     }

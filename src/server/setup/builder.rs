@@ -301,7 +301,8 @@ impl ServerBuilder {
     }
 
     /// Checks everything, connects, and looks at Redis: its version, its eviction policy, whether it
-    /// keeps data on disk, and whether the queues' keys are windlass'.
+    /// keeps data on disk, whether the queues' keys are windlass', and whether its user may use their
+    /// channels.
     ///
     /// # Errors
     /// Whatever is wrong, by name. What is only dangerous is logged as a warning.
@@ -320,7 +321,7 @@ impl ServerBuilder {
             })
             .collect();
         let queues: Vec<Queue> = served.iter().map(|served| served.queue.clone()).collect();
-        let redis = check_redis(&connections.claim, &queues).await?;
+        let redis = check_redis(&connections.claim, &keys, &queues).await?;
         for finding in redis.findings {
             if finding.refuses() {
                 return Err(BuildError::Redis(finding));

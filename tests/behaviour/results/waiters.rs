@@ -75,6 +75,8 @@ async fn ends_that_nobody_waits_for_are_not_published() {
         }
     });
     let server = stage.serve(router).await;
+    // Both have tried their channels.
+    let before = calls_of(&mut stage.redis(), "publish").await;
     for n in 0..100 {
         let enqueue = client.enqueue(task(if n % 3 == 0 { "skip" } else { "x" }));
         let retention = if n % 2 == 0 { HOUR } else { Default::default() };
@@ -91,7 +93,7 @@ async fn ends_that_nobody_waits_for_are_not_published() {
     let drained =
         async || (stage.count("pending").await + stage.count("active").await == 0).then_some(());
     eventually("all have ended", LIMIT, drained).await;
-    assert_eq!(calls_of(&mut stage.redis(), "publish").await, 0);
+    assert_eq!(calls_of(&mut stage.redis(), "publish").await, before);
 
     // To know that they would have been seen.
     let waited = client.enqueue(task("x")).id("waited").delay(HOUR);
@@ -101,6 +103,6 @@ async fn ends_that_nobody_waits_for_are_not_published() {
     client.enqueue(task("x")).await.unwrap();
     inspector.run("default", "waited").await.unwrap();
     waits.await;
-    assert_eq!(calls_of(&mut stage.redis(), "publish").await, 1);
+    assert_eq!(calls_of(&mut stage.redis(), "publish").await, before + 1);
     server.stop().await;
 }
