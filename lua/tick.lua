@@ -8,14 +8,15 @@
 -- ARGV[4]  the grace after an outage, in ms
 -- ARGV[5]  the clock-skew cutoff: how long past its expiry a lease counts as lost, in ms
 -- ARGV[6]  the most leases to return
--- returns  { ms of grace left, 1 when a dead-letter hook is owed now, { ids set aside as malformed },
---            { id, lease holder, kind, retried, max_retry, lost, policy, … } }, absent fields empty
+-- returns  { now in ms, ms of grace left, the next due time in ms or '', 1 when a dead-letter hook is owed
+--            now, { ids set aside as malformed }, { id, lease holder, kind, retried, max_retry, lost, policy,
+--            … } }, absent fields empty
 --
 -- Keeps: nobody's lease is taken right after an outage. Each tick leaves a pulse. One that finds
 -- the last pulse older than a harmless outage and what its caller vouches for, or in the future, or none
 -- beside a lease that would run out in the grace, knows that heartbeats may have been lost too and starts
 -- that grace, in which they can come first. A lease whose record is missing is removed.
--- Uses: values, time, keys, schema, counters, records, locks, broken, leases
+-- Uses: values, time, keys, schema, due, counters, records, locks, broken, leases
 
 local meta = redis.call('HMGET', key('meta'), 'schema', 'pulse', 'grace_until')
 check_schema(meta[1])
@@ -64,4 +65,5 @@ end
 remove_broken('active', missing, malformed)
 local hook = redis.call('ZRANGE', key('hooks'), 0, 0, 'WITHSCORES')[2]
 local owed = hook and tonumber(hook) <= now
-return { math.max(0, grace_until - now), owed and 1 or 0, malformed, lost }
+local due = next_due()
+return { now, math.max(0, grace_until - now), due and int(due) or '', owed and 1 or 0, malformed, lost }

@@ -8,6 +8,19 @@ const AT_ONCE: usize = 500;
 /// Into how many parts a group of queues is split that has what is looked for.
 const PARTS: usize = 8;
 
+/// Which of these queues have any of these keys, by their places in the list.
+pub(crate) async fn queues_with_any(
+    redis: &impl Query,
+    queues: &[&Queue],
+    keys: &[&str],
+) -> Result<Vec<usize>, BrokerError> {
+    let found = keys.iter().map(|key| queues_with(redis, queues, key));
+    let mut found = try_join_all(found).await?.concat();
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
 /// Which of these queues have this key, by their places in the list. An empty set has no key, so one
 /// command finds out whether any of 500 queues has work; only where one has are they told apart.
 pub(crate) async fn queues_with(

@@ -22,7 +22,7 @@ pub(crate) use connection::{Endpoint, Lent, Link, Pool, Query, Subscription};
 pub use connection::{RedisConfig, RedisConfigError, UrlProblem};
 pub(crate) use error::Fault;
 pub use error::{BrokerError, ConnectProblem};
-pub(crate) use exists::queues_with;
+pub(crate) use exists::{queues_with, queues_with_any};
 pub(crate) use keys::{Keys, Queue};
 pub(crate) use scan::{LeaseScan, RecordScan};
 pub(crate) use transitions::*;

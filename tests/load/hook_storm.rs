@@ -33,7 +33,7 @@ fn router(stage: &Stage) -> Router {
 fn settings(stage: &Stage) -> windlass::ServerBuilder {
     let settings = stage.server().lease(ms(1000)).heartbeat(ms(300));
     settings
-        .scan_interval(ms(1000))
+        .scan_interval(ms(300))
         .retry_delay(|_| Duration::ZERO)
 }
 

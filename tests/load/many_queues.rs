@@ -38,7 +38,7 @@ async fn idle_commands(stage: &Stage) -> f64 {
 
 #[tokio::test]
 async fn idleness_costs_the_same_with_any_number_of_queues() {
-    for queues in [1, 2, 3] {
+    for queues in [1, 2, 3, MANY] {
         let redis = RedisServer::start(&[]);
         let stage = Stage::on(&redis, "many-idle").await;
         let router = Router::new().raw("kind", async |_: RawTask| Ok::<_, String>(()));

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::{Text, texts};
+use super::super::reply::{Decimal, Text, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::{LeaseHolder, LeasedId, Record};
@@ -27,6 +27,8 @@ pub(crate) struct TickRequest {
 pub(crate) struct Tick {
     /// How long nobody's lease may be taken yet.
     pub(crate) grace_left: Duration,
+    /// How long until the next scheduled or retried task is due, or a waiting task's deadline passes.
+    pub(crate) next_due: Option<Duration>,
     /// A dead-letter hook is owed now.
     pub(crate) hook_owed: bool,
     /// Ids whose records were set aside.
@@ -56,10 +58,11 @@ pub(crate) async fn tick(
         .arg(request.grace.as_millis() as u64)
         .arg(request.skew.as_millis() as u64)
         .arg(defaults::SCRIPT_RECORDS);
-    let reply: (u64, bool, Vec<Text>, Vec<Lost>) = call.read(redis).await?;
-    let (grace_left, hook_owed, malformed, lost) = reply;
+    let reply: (u64, u64, Decimal, bool, Vec<Text>, Vec<Lost>) = call.read(redis).await?;
+    let (now, grace_left, Decimal(next_due), hook_owed, malformed, lost) = reply;
     Ok(Tick {
         grace_left: Duration::from_millis(grace_left),
+        next_due: next_due.map(|due| Duration::from_millis(due.saturating_sub(now))),
         hook_owed,
         malformed: texts(malformed),
         lost: lost.into_iter().map(LostLease::from).collect(),

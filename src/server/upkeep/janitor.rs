@@ -4,7 +4,7 @@ use std::sync::Arc;
 use rand::random_range;
 
 use crate::broker::{
-    BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with, sweep,
+    BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with_any, sweep,
 };
 use crate::server::backoff::Backoff;
 use crate::server::each_queue::EachQueue;
@@ -44,10 +44,7 @@ impl Janitor {
         let redis = self.connections.pool.lend().await?;
         let served = self.shared.queues.now();
         let queues: Vec<_> = served.iter().map(|served| &served.queue).collect();
-        let mut full = queues_with(&redis, &queues, "archived").await?;
-        full.extend(queues_with(&redis, &queues, "completed").await?);
-        full.sort_unstable();
-        full.dedup();
+        let full = queues_with_any(&redis, &queues, &["archived", "completed"]).await?;
         let full = full.into_iter().map(|place| queues[place]);
         let sweep = |queue| self.sweep(&redis, queue);
         each_queue.run(&self.shared, full, sweep).await?;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::broker::{
-    BrokerError, By, LostLease, Queue, Settled, Settlement, Tick, TickRequest, batches, settle,
-    tick,
+    BrokerError, By, LostLease, Queue, Settled, Settlement, Tick, TickRequest, batches,
+    queues_with_any, settle, tick,
 };
 use crate::server::backoff::Backoff;
 use crate::server::each_queue::EachQueue;
@@ -14,6 +14,9 @@ use crate::server::observe::task_name::TaskName;
 use crate::server::settle::{advice, decide, report};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+
+/// So few queues are looked at without asking first whether there is something to do.
+const FEW: usize = 2;
 
 /// Takes back the tasks of servers that died: every server runs one, and they may race.
 pub(crate) struct Recoverer {
@@ -51,11 +54,31 @@ impl Recoverer {
         }
     }
 
+    /// Looks once at each queue, so that it can vouch for the time since, and then where there may be
+    /// something to do: an idle queue has neither leases nor deadlines.
     async fn scan(&self, each_queue: &mut EachQueue) -> Result<(), BrokerError> {
-        let queues = self.shared.queues.now();
-        let queues = queues.iter().map(|served| &served.queue);
+        let served = self.shared.queues.now();
+        let queues: Vec<_> = served.iter().map(|served| &served.queue).collect();
+        let queues = match queues.len() {
+            0..=FEW => queues,
+            _ => self.worth_a_look(queues).await?,
+        };
         let recover = |queue| self.recover_all(queue);
         each_queue.run(&self.shared, queues, recover).await
+    }
+
+    async fn worth_a_look<'a>(
+        &self,
+        queues: Vec<&'a Queue>,
+    ) -> Result<Vec<&'a Queue>, BrokerError> {
+        let redis = &self.connections.recover;
+        let busy = queues_with_any(redis, &queues, &["active", "deadlines", "hooks"]).await?;
+        let looks = self.looks.lock();
+        let queues = queues.into_iter().enumerate();
+        let queues = queues.filter(|(place, queue)| {
+            busy.binary_search(place).is_ok() || !looks.contains_key(*queue)
+        });
+        Ok(queues.map(|(_, queue)| queue).collect())
     }
 
     /// Until the next scan. What waits for the end of a grace has waited for long enough.
@@ -65,7 +88,9 @@ impl Recoverer {
         if looks.len() > served.len() {
             looks.retain(|known, _| served.iter().any(|served| served.queue == *known));
         }
-        let graces = looks.values().map(|look| look.grace_left);
+        let graces = looks
+            .values()
+            .map(|look| look.grace_left.saturating_sub(look.at.elapsed()));
         let grace = graces.filter(|left| !left.is_zero()).min();
         // The jitter keeps many servers from scanning in step.
         let pause = self
@@ -110,6 +135,10 @@ impl Recoverer {
         self.shared.malformed(&queue.name, &found.malformed);
         if !found.grace_left.is_zero() {
             tracing::debug!(queue = &*queue.name, grace = ?found.grace_left, "after an outage no lease is taken yet");
+        }
+        // Claims tell it too, but a server whose slots are all taken does not claim.
+        if let Some(due_in) = found.next_due {
+            self.shared.due.hint(queue, due_in);
         }
         if found.hook_owed {
             self.shared.hooks_owed.notify();

@@ -156,3 +156,21 @@ async fn a_deadline_that_has_not_come_changes_nothing() {
     assert_eq!(server.stop().await.stats.completed, 1);
     assert_eq!(stage.count("deadlines").await, 0);
 }
+
+#[tokio::test]
+async fn while_every_slot_is_taken() {
+    let stage = Stage::new("taken").await;
+    let (router, calls) = puppet_for(Router::new(), "kind");
+    let settings = stage.server().concurrency(1);
+    let server = stage.serve_with(settings, router).await;
+    let running = stage.enqueue(task("runs")).await;
+    stage.wait_for_state(&running, "active").await;
+    let (time, at) = deadline(&stage, ms(500)).await;
+    let client = stage.client().await;
+    let enqueued = client.enqueue(task("waits")).deadline(time).await;
+    let id = enqueued.unwrap().id;
+    assert_expired_once(&stage, &id, at).await;
+    assert_eq!(stage.state(&running).await, "active");
+    calls.complete_all();
+    assert_eq!(server.stop().await.stats.archived, 1);
+}
