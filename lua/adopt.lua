@@ -11,7 +11,7 @@
 --
 -- Keeps: a record exists if and only if its id is in one state set; `deadlines` has only waiting
 -- tasks.
--- Uses: values, time, keys, counters, records
+-- Uses: values, time, keys, types, counters, records
 
 local expiry = now + tonumber(ARGV[2])
 local ids, entries, seen = {}, {}, {}
@@ -25,6 +25,7 @@ for i = 3, #ARGV do
   -- A scan may meet a key twice.
   seen[id] = true
 end
+check_types('deadlines')
 bulk('ZADD', key('active'), entries)
 bulk('ZREM', key('deadlines'), ids)
 count('adopted', #ids)

@@ -12,7 +12,7 @@
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
 -- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel
 -- takes precedence where the task has only run out of tries; other reasons are a decision and stay.
--- Uses: values, time, keys, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}
@@ -28,7 +28,7 @@ end
 
 local tasks = read_tasks()
 local decided, undecided = {}, {}
-for _, task in ipairs(end_leases(tasks)) do
+for _, task in ipairs(end_leases(tasks, 'archived', 'hooks')) do
   local has_run_out = task.reason == 'retries_exhausted' or task.reason == 'lease_expired'
   table.insert(has_run_out and undecided or decided, task)
 end

@@ -17,7 +17,7 @@
 -- every one before it; `deadlines` has only waiting tasks. Records are not written. Each lease notes
 -- the score that this call's first task had in `pending`: a task that is handed back gets this score,
 -- and so comes before every task that is not yet claimed.
--- Uses: values, time, keys, schema, wake, due, deadlines, counters, locks, broken, waiters, endings
+-- Uses: values, time, keys, types, schema, wake, due, deadlines, counters, locks, broken, waiters, endings
 
 -- What decides about a record: its size in bytes, its kind if it can be used, and those of its fields that
 -- few have, or nil.
@@ -110,12 +110,21 @@ for i = 1, math.min(#ids, room) do
   looked_at = looked_at + 1
 end
 
--- The leases first: where their key is of another type, the tasks stay pending.
+if #missing + #malformed + #expired > 0 then
+  check_types('deadlines', 'archived', 'hooks')
+end
 if #leases > 0 then
   reply[1] = number
+  redis.call('HSET', key('leases'), unpack(leases))
+  -- Where this is of another type, nothing was done but the line before. To ask first would cost each claim.
+  local noted = redis.pcall('ZADD', key('active'), unpack(expiries))
+  if type(noted) == 'table' then
+    for i = 1, #leases, 2 do
+      redis.call('HDEL', key('leases'), leases[i])
+    end
+    return noted
+  end
   redis.call('HSET', key('meta'), 'lease', int(number))
-  bulk('HSET', key('leases'), leases)
-  bulk('ZADD', key('active'), expiries)
 end
 if looked_at > 0 then
   redis.call('ZREMRANGEBYRANK', key('pending'), 0, looked_at - 1)

@@ -8,9 +8,9 @@
 -- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
 --
 -- Keeps: only the holder of the current lease settles. A record is read only where the caller says
--- so, which is safe because no script gives a lock or a retention to an active task. Deleting records
--- in one command is the first write, so that a slot under migration refuses before anything changed.
--- Uses: values, time, keys, counters, records, locks, broken, waiters, leases
+-- so, which is safe because no script gives a lock or a retention to an active task. A slot under
+-- migration may refuse to delete many records in one command: until then every lease is there.
+-- Uses: values, time, keys, types, counters, records, locks, broken, waiters, leases
 
 local function read_tasks()
   local tasks, ids = {}, {}
@@ -59,13 +59,21 @@ for i, id in ipairs(ids) do
   end
 end
 
+if #kept > 0 then
+  check_types('completed')
+end
+if #malformed > 0 then
+  check_types('deadlines', 'archived')
+end
+if #done > 0 then
+  redis.call('ZREM', key('active'), unpack(done))
+end
 local missing = 0
 if #records > 0 then
   missing = #records - redis.call('DEL', unpack(records))
 end
 if #done > 0 then
   redis.call('HDEL', key('leases'), unpack(done))
-  redis.call('ZREM', key('active'), unpack(done))
 end
 for _, task in ipairs(kept) do
   local record = record_key(task.id)

@@ -10,7 +10,7 @@
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
 -- handler was called.
--- Uses: values, time, keys, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}
@@ -24,7 +24,7 @@ local function read_tasks()
 end
 
 local tasks = read_tasks()
-local deferred = settle_cancelled(end_leases(tasks))
+local deferred = settle_cancelled(end_leases(tasks, 'scheduled'))
 local waiting = {}
 for _, task in ipairs(deferred) do
   write_try(task, '', '')

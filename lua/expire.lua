@@ -7,7 +7,7 @@
 -- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind } }
 --
 -- Keeps: `deadlines` has exactly the waiting tasks that have one. Works also while a queue is paused.
--- Uses: values, time, keys, counters, records, locks, broken, waiters, endings
+-- Uses: values, time, keys, types, counters, records, locks, broken, waiters, endings
 
 local ids = redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, tonumber(ARGV[2]))
 local by_set, strays, malformed, expired = {}, {}, {}, {}
@@ -27,6 +27,7 @@ for _, id in ipairs(ids) do
     strays[#strays + 1] = id
   end
 end
+check_types('archived', 'hooks')
 for set, members in pairs(by_set) do
   bulk('ZREM', key(set), members)
 end

@@ -8,7 +8,7 @@
 --            in ms, the next due time in ms or '', { ids set aside as malformed } }
 --
 -- Keeps: a task is never pending before its due time, and is in one set at every moment.
--- Uses: values, time, keys, wake, score, due, counters, records, locks, broken
+-- Uses: values, time, keys, types, wake, score, due, counters, records, locks, broken
 
 local limit = tonumber(ARGV[2])
 local moves = {}
@@ -29,6 +29,7 @@ for _, set in ipairs({ 'scheduled', 'retry' }) do
   moves[#moves + 1] = move
 end
 
+check_types('pending', 'retry', 'deadlines', 'archived')
 local moved, pending, malformed = 0, {}, {}
 for _, move in ipairs(moves) do
   for i, id in ipairs(move.ids) do

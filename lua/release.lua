@@ -9,7 +9,7 @@
 --          `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases goes on.
--- Uses: values, time, keys, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}
@@ -21,7 +21,7 @@ local function read_tasks()
 end
 
 local tasks = read_tasks()
-local released = settle_cancelled(end_leases(tasks))
+local released = settle_cancelled(end_leases(tasks, 'pending'))
 local pending = {}
 for n, task in ipairs(released) do
   write_try(task, task.record.lost or '', '')

@@ -11,7 +11,7 @@
 --          `deadline_passed`, `cancelled`, `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
--- Uses: values, time, keys, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}
@@ -29,7 +29,7 @@ end
 local tasks = read_tasks()
 local retried, late, waiting, pending = {}, {}, {}, {}
 local failed, recovered = 0, 0
-for n, task in ipairs(settle_cancelled(end_leases(tasks))) do
+for n, task in ipairs(settle_cancelled(end_leases(tasks, 'retry', 'pending'))) do
   local record = task.record
   if task.spends_retry then
     table.insert(task.try, 'retried')

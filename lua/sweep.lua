@@ -12,7 +12,7 @@
 --            1 when there is more to do }
 --
 -- Keeps: the archive's caps, exactly, but for tasks whose hook is owed.
--- Uses: values, time, keys, counters
+-- Uses: values, time, keys, types, counters
 
 local limit, cap, age, spare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local passed_over = tonumber(ARGV[6])
@@ -37,6 +37,7 @@ for i = 1, #old, 2 do
   end
 end
 
+check_types('hooks')
 for set, ids in pairs({ completed = done, archived = archived }) do
   if #ids > 0 then
     local records = {}

@@ -16,7 +16,7 @@
 -- the last pulse older than a harmless outage and what its caller vouches for, or in the future, or none
 -- beside a lease that would run out in the grace, knows that heartbeats may have been lost too and starts
 -- that grace, in which they can come first. A lease whose record is missing is removed.
--- Uses: values, time, keys, schema, due, counters, records, locks, broken, leases
+-- Uses: values, time, keys, types, schema, due, counters, records, locks, broken, leases
 
 local meta = redis.call('HMGET', key('meta'), 'schema', 'pulse', 'grace_until')
 check_schema(meta[1])
@@ -58,12 +58,15 @@ if #ids > 0 then
   end
 end
 
+local hook = redis.call('ZRANGE', key('hooks'), 0, 0, 'WITHSCORES')[2]
+local due = next_due()
+if #malformed > 0 then
+  check_types('archived')
+end
 redis.call('HSET', key('meta'), 'pulse', int(now))
 if outage then
   redis.call('HSET', key('meta'), 'grace_until', int(grace_until))
 end
 remove_broken('active', missing, malformed)
-local hook = redis.call('ZRANGE', key('hooks'), 0, 0, 'WITHSCORES')[2]
 local owed = hook and tonumber(hook) <= now
-local due = next_due()
 return { now, math.max(0, grace_until - now), due and int(due) or '', owed and 1 or 0, malformed, lost }

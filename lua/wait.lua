@@ -8,15 +8,16 @@
 -- returns  { state, result, reason, last_error }: state is `completed`, `archived`, `gone` or
 --          `waiting`; the rest is empty where it does not apply
 --
--- Keeps: `waiters` is bounded, because those whose time is over leave it at each call.
--- Uses: time, keys, records
+-- Keeps: `waiters` is bounded, because each that comes removes some of those whose time is over.
+-- Uses: values, time, keys, records
 
-redis.call('ZREMRANGEBYSCORE', key('waiters'), '-inf', now)
 local set = locate(ARGV[2])
 if not set then
   return { 'gone', '', '', '' }
 end
 if set ~= 'completed' and set ~= 'archived' then
+  local over = redis.call('ZRANGEBYSCORE', key('waiters'), '-inf', now, 'LIMIT', 0, 100)
+  bulk('ZREM', key('waiters'), over)
   redis.call('ZADD', key('waiters'), 'GT', now + tonumber(ARGV[3]), ARGV[2])
   return { 'waiting', '', '', '' }
 end

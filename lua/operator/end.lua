@@ -14,7 +14,7 @@
 --
 -- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
 -- may not be seen; its record says what was asked, for when the message is lost.
--- Uses: values, time, keys, counters, records, locks, broken, waiters, endings, erase
+-- Uses: values, time, keys, types, counters, records, locks, broken, waiters, endings, erase
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
 local set = locate(id)
@@ -28,6 +28,7 @@ end
 if (set == 'archived' or set == 'completed') and what ~= 'delete' then
   return { set == 'archived' and 'already' or 'completed', '' }
 end
+check_types('deadlines', 'leases', 'archived', 'hooks')
 if not record and what ~= 'delete' then
   remove_broken(set, {}, { id })
   return { 'done', '' }

@@ -10,7 +10,7 @@
 -- Keeps: a task that leaves the archive takes its lock again, owes no hook, and starts with all its
 -- retries. A deadline that has passed is dropped, because the next claim would archive the task for it.
 -- Not allowed when Redis is out of memory.
--- Uses: values, time, keys, schema, wake, score, deadlines, waiting, records, locks, taking
+-- Uses: values, time, keys, types, schema, wake, score, deadlines, waiting, records, locks, taking
 
 check_schema(redis.call('HGET', key('meta'), 'schema'))
 local id = ARGV[2]
@@ -30,6 +30,7 @@ if set == 'archived' and lock and mode ~= 'time' then
   end
 end
 
+check_types('hooks', 'deadlines')
 redis.call('ZREM', key(set), id)
 redis.call('ZREM', key('hooks'), id)
 redis.call('ZREM', key('deadlines'), id)

@@ -19,8 +19,9 @@ local function is_surely_lost(expiry, skew, grace_until)
 end
 
 -- Ends the leases of these tasks, and removes the broken ones. Returns those that were ended, each now
--- with its `record`, its `ending`, and `claimed_at` and `place` of its lease.
-local function end_leases(tasks)
+-- with its `record`, its `ending`, and `claimed_at` and `place` of its lease. `...`: the sets that the
+-- script then writes.
+local function end_leases(tasks, ...)
   local skew = tonumber(ARGV[2])
   local ids = {}
   for i, task in ipairs(tasks) do
@@ -35,6 +36,8 @@ local function end_leases(tasks)
 
   local ended, ended_ids, stale = {}, {}, 0
   local broken = { missing = {}, malformed = {} }
+  -- Whether something else may become of a task than the script wants.
+  local has_other_ends = false
   local seen = {}
   for i, task in ipairs(tasks) do
     local id, lease, expiry = task.id, leases[i], expiries[i]
@@ -60,13 +63,19 @@ local function end_leases(tasks)
         task.claimed_at, task.place = claimed_at, finite(place)
         ended[#ended + 1] = task
         ended_ids[#ended_ids + 1] = id
+        has_other_ends = has_other_ends or record.cancel or record.deadline or record.start_before
       else
         task.outcome = GONE
         table.insert(broken[problem], id)
+        has_other_ends = true
       end
     end
   end
 
+  check_types(...)
+  if has_other_ends then
+    check_types('deadlines', 'archived', 'hooks')
+  end
   if #ended_ids > 0 then
     redis.call('ZREM', key('active'), unpack(ended_ids))
     redis.call('HDEL', key('leases'), unpack(ended_ids))

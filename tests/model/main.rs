@@ -31,3 +31,4 @@ mod show;
 mod shrink;
 mod system;
 mod tally;
+mod wrong_types;

@@ -67,7 +67,7 @@ fn scripts_do_what_the_model_does() {
     }
 }
 
-fn runner(seed: u64, runs: u32) -> TestRunner {
+pub fn runner(seed: u64, runs: u32) -> TestRunner {
     let config = Config {
         cases: runs,
         failure_persistence: None,

@@ -131,7 +131,6 @@ impl Model {
 
     pub(super) fn wait(&mut self, id: Id, patience: u64) -> Answer {
         let now = self.now_ms();
-        self.waiters.retain(|_, until| *until > now);
         let standing = |task: &super::Task| task.set().map(|(state, _)| state);
         let state = self.tasks.get(id).and_then(standing);
         let (mut result, mut reason, mut error) = Default::default();
@@ -148,6 +147,7 @@ impl Model {
                 "archived"
             }
             Some(_) => {
+                self.waiters.retain(|_, until| *until > now);
                 let until = self.waiters.entry(id).or_default();
                 *until = (now + patience).max(*until);
                 "waiting"

@@ -21,6 +21,28 @@ impl System {
         }
     }
 
+    /// Notes all that there is, and makes a key of the queue one of another type, by this command.
+    pub async fn spoil_key(&mut self, key: &str, make: &[&str]) {
+        const COPY: &str = "for _, key in ipairs(redis.call('KEYS', '*')) do \
+            redis.call('COPY', key, key, 'DB', 1) end";
+        self.tell(cmd("EVAL").arg(COPY).arg(0)).await;
+        let key = format!("{BASE}:{key}");
+        self.tell(cmd("DEL").arg(&key)).await;
+        let words = make.iter().filter(|word| !word.is_empty());
+        let mut spoil = redis::Cmd::new();
+        for word in words {
+            spoil.arg(if *word == "key" { &*key } else { *word });
+        }
+        self.tell(&spoil).await;
+    }
+
+    /// Back to what there was before a key was spoilt.
+    pub async fn unspoil(&mut self) {
+        self.tell(&cmd("FLUSHDB")).await;
+        self.tell(cmd("SWAPDB").arg(0).arg(1)).await;
+        self.heard();
+    }
+
     async fn spoil(&mut self, id: &str, damage: Damage) {
         let record = format!("{BASE}:t:{id}");
         match damage {
