@@ -12,7 +12,7 @@
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
 -- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel
 -- takes precedence where the task has only run out of tries; other reasons are a decision and stay.
--- Uses: values, time, keys, types, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, counters, records, locks, taking, waiters, broken, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}

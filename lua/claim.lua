@@ -17,7 +17,7 @@
 -- every one before it; `deadlines` has only waiting tasks. Records are not written. Each lease notes
 -- the score that this call's first task had in `pending`: a task that is handed back gets this score,
 -- and so comes before every task that is not yet claimed.
--- Uses: values, time, keys, types, schema, wake, due, deadlines, counters, locks, broken, waiters, endings
+-- Uses: values, time, keys, types, schema, wake, due, deadlines, counters, locks, waiters, broken, endings
 
 -- What decides about a record: its size in bytes, its kind if it can be used, and those of its fields that
 -- few have, or nil.

@@ -10,7 +10,7 @@
 -- Keeps: only the holder of the current lease settles. A record is read only where the caller says
 -- so, which is safe because no script gives a lock or a retention to an active task. A slot under
 -- migration may refuse to delete many records in one command: until then every lease is there.
--- Uses: values, time, keys, types, counters, records, locks, broken, waiters, leases
+-- Uses: values, time, keys, types, counters, records, locks, waiters, broken, leases
 
 local function read_tasks()
   local tasks, ids = {}, {}

@@ -10,7 +10,7 @@
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
 -- handler was called.
--- Uses: values, time, keys, types, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, deadlines, waiting, counters, records, locks, taking, waiters, broken, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}

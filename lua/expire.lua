@@ -7,7 +7,7 @@
 -- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind } }
 --
 -- Keeps: `deadlines` has exactly the waiting tasks that have one. Works also while a queue is paused.
--- Uses: values, time, keys, types, counters, records, locks, broken, waiters, endings
+-- Uses: values, time, keys, types, counters, records, locks, waiters, broken, endings
 
 local ids = redis.call('ZRANGEBYSCORE', key('deadlines'), '-inf', now, 'LIMIT', 0, tonumber(ARGV[2]))
 local by_set, strays, malformed, expired = {}, {}, {}, {}
@@ -35,6 +35,8 @@ bulk('ZREM', key('deadlines'), ids)
 for _, id in ipairs(malformed) do
   set_aside(id)
 end
+tell_waiters(strays)
+tell_waiters(malformed)
 archive(expired, 'deadline_passed')
 count('expired', #expired)
 count('malformed', #malformed)

@@ -8,7 +8,7 @@
 --            in ms, the next due time in ms or '', { ids set aside as malformed } }
 --
 -- Keeps: a task is never pending before its due time, and is in one set at every moment.
--- Uses: values, time, keys, types, wake, score, due, counters, records, locks, broken
+-- Uses: values, time, keys, types, wake, score, due, counters, records, locks, waiters, broken
 
 local limit = tonumber(ARGV[2])
 local moves = {}

@@ -9,7 +9,7 @@
 --          `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases goes on.
--- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, waiters, broken, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}

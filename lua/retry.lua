@@ -11,7 +11,7 @@
 --          `deadline_passed`, `cancelled`, `operator` or `deleted` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
--- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, broken, waiters, endings, erase, leases, settle
+-- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, waiters, broken, endings, erase, leases, settle
 
 local function read_tasks()
   local tasks = {}

@@ -16,7 +16,7 @@
 -- the last pulse older than a harmless outage and what its caller vouches for, or in the future, or none
 -- beside a lease that would run out in the grace, knows that heartbeats may have been lost too and starts
 -- that grace, in which they can come first. A lease whose record is missing is removed.
--- Uses: values, time, keys, types, schema, due, counters, records, locks, broken, leases
+-- Uses: values, time, keys, types, schema, due, counters, records, locks, waiters, broken, leases
 
 local meta = redis.call('HMGET', key('meta'), 'schema', 'pulse', 'grace_until')
 check_schema(meta[1])

@@ -14,7 +14,7 @@
 --
 -- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
 -- may not be seen; its record says what was asked, for when the message is lost.
--- Uses: values, time, keys, types, counters, records, locks, broken, waiters, endings, erase
+-- Uses: values, time, keys, types, counters, records, locks, waiters, broken, endings, erase
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
 local set = locate(id)

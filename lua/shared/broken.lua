@@ -18,7 +18,7 @@ local function set_aside(id)
 end
 
 -- Removes ids whose record is missing or malformed from a state set (and from what goes with it), sets
--- the malformed ones aside, and counts both. Both lists may be empty.
+-- the malformed ones aside, tells those who wait for them, and counts both. Both lists may be empty.
 local function remove_broken(set, missing, malformed)
   for _, ids in ipairs({ missing, malformed }) do
     if #ids > 0 then
@@ -32,6 +32,8 @@ local function remove_broken(set, missing, malformed)
   for _, id in ipairs(malformed) do
     set_aside(id)
   end
+  tell_waiters(missing)
+  tell_waiters(malformed)
   count('missing', #missing)
   count('malformed', #malformed)
 end

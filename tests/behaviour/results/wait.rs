@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
 use windlass::{CancelMode, RawTask, Router, WaitError, Waited};
 
@@ -96,6 +97,52 @@ async fn every_way_to_end_is_told() {
         assert_eq!(late, ended, "{way}");
     }
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_task_that_is_set_aside_or_missing_is_told() {
+    let stage = Stage::new("broken").await;
+    let client = stage.client().await;
+    let malformed = || Waited::Archived {
+        reason: "malformed".to_owned(),
+        error: String::new(),
+    };
+    for found in ["claimed", "due", "past its deadline", "lost"] {
+        let damages = [
+            ("missing", Waited::Gone),
+            ("no hash", Waited::Gone),
+            ("no kind", malformed()),
+        ];
+        for (damage, ended) in damages {
+            let mut enqueue = client.enqueue(task("x"));
+            if found != "claimed" {
+                enqueue = enqueue.delay(HOUR);
+            }
+            let id = enqueue.await.unwrap().id;
+            match found {
+                "due" => stage.place("scheduled", &id, 1).await,
+                "past its deadline" => stage.place("deadlines", &id, 1).await,
+                "lost" => stage.lose(&id).await,
+                _ => {}
+            }
+            let wait = wait_for(&client, &id);
+            until_waited_for(&stage, 1).await;
+            let record = stage.record_key(&id);
+            let mut redis = stage.redis();
+            match damage {
+                "no kind" => redis.hdel(&record, "kind").await.unwrap(),
+                _ => {
+                    let _: () = redis.del(&record).await.unwrap();
+                }
+            }
+            if damage == "no hash" {
+                let _: () = redis.lpush(&record, "x").await.unwrap();
+            }
+            let (server, _) = stage.serve_puppet().await;
+            assert_eq!(heard(wait).await, ended, "{found}, {damage}");
+            server.stop().await;
+        }
+    }
 }
 
 #[tokio::test]

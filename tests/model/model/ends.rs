@@ -91,6 +91,7 @@ impl Model {
             Health::Sound => return false,
             Health::Missing => {
                 self.tasks.remove(id);
+                self.tell(id);
                 self.count("missing", 1);
                 return true;
             }
@@ -106,6 +107,7 @@ impl Model {
             }
         }
         malformed.push(id.to_owned());
+        self.tell(id);
         self.count("malformed", 1);
         true
     }

@@ -48,6 +48,7 @@ impl Model {
             let task = self.tasks.get_mut(id).expect("it has a deadline");
             if let Stands::Nowhere { deadline, .. } = &mut task.stands {
                 *deadline = None;
+                self.tell(id);
                 self.count("missing", 1);
             } else if !self.set_aside_if_broken(id, &mut malformed) {
                 self.bury(id, "deadline_passed", true);
