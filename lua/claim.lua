@@ -11,7 +11,7 @@
 -- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '', the
 --            number of tasks, for each task: id, the number of values that follow, its record's fields
 --            and values; the number of tasks set aside as malformed, their ids; and for each task
---            archived for its deadline: id, kind }: flat, because Redis takes longer for lists in lists
+--            archived for its deadline: id, kind, last_error }: flat, because Redis takes longer for lists in lists
 --
 -- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
 -- every one before it; `deadlines` has only waiting tasks. Records are not written. Each lease notes
@@ -32,7 +32,8 @@ local function survey(record)
       kind = value
     elseif field == 'payload' then
       payload = value
-    elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at' then
+    elseif field == 'deadline' or field == 'start_before' or field == 'unique' or field == 'started_at'
+        or field == 'last_error' then
       rare = rare or {}
       rare[field] = value
     end
@@ -152,5 +153,6 @@ end
 for _, task in ipairs(expired) do
   reply[#reply + 1] = task.id
   reply[#reply + 1] = task.kind
+  reply[#reply + 1] = task.last_error
 end
 return reply

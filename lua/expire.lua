@@ -4,7 +4,8 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  the most tasks to look at
--- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind } }
+-- returns  { tasks looked at, { ids set aside as malformed }, { for each task archived: id, kind,
+--            last_error } }
 --
 -- Keeps: `deadlines` has exactly the waiting tasks that have one. Works also while a queue is paused.
 -- Uses: values, time, keys, types, counters, records, locks, waiters, broken, endings
@@ -45,5 +46,6 @@ local archived = {}
 for _, task in ipairs(expired) do
   archived[#archived + 1] = task.id
   archived[#archived + 1] = task.kind
+  archived[#archived + 1] = task.last_error
 end
 return { #ids, malformed, archived }

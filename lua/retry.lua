@@ -19,7 +19,7 @@ local function read_tasks()
     local id, holder, delay, spends_retry, lost, undecodable, error_text = unpack(ARGV, at, at + 6)
     tasks[#tasks + 1] = {
       id = id, holder = holder, delay = tonumber(delay), spends_retry = spends_retry == '1', lost = lost,
-      undecodable = undecodable,
+      undecodable = undecodable, error = error_text,
       try = { 'last_error', error_text, 'last_failed_at', int(now) },
     }
   end
@@ -44,6 +44,7 @@ for n, task in ipairs(settle_cancelled(end_leases(tasks, 'retry', 'pending'))) d
   local due = task.delay > 0 and after(task.delay) or now
   if deadline and due >= deadline then
     task.outcome = 'deadline_passed'
+    task.ending.last_error = task.error
     late[#late + 1] = task.ending
   else
     retried[#retried + 1] = task

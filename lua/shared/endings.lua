@@ -8,7 +8,19 @@ local function ending(id, record)
   if hooked_kinds[kind] == nil then
     hooked_kinds[kind] = redis.call('HGET', key('meta'), 'hook:' .. kind) ~= false
   end
-  return { id = id, kind = kind, lock = lock_to_free(id, record.unique), has_hook = hooked_kinds[kind] }
+  return {
+    id = id, kind = kind, lock = lock_to_free(id, record.unique), has_hook = hooked_kinds[kind],
+    last_error = record.last_error,
+  }
+end
+
+-- The error of a task that is archived for its deadline: that, and what it failed with before.
+local function deadline_error(last_error)
+  local text = 'its deadline passed'
+  if not last_error then
+    return text
+  end
+  return string.sub(last_error, 1, #text) == text and last_error or text .. ': ' .. last_error
 end
 
 -- Archives endings, which the caller has removed from their state set: frees their locks, and notes that
@@ -18,6 +30,10 @@ local function archive(endings, reason)
   for i, task in ipairs(endings) do
     ids[i] = task.id
     redis.call('HSET', record_key(task.id), 'reason', reason)
+    if reason == 'deadline_passed' then
+      task.last_error = deadline_error(task.last_error)
+      redis.call('HSET', record_key(task.id), 'last_error', task.last_error)
+    end
     redis.call('HDEL', record_key(task.id), 'cancel')
     archived[#archived + 1] = now
     archived[#archived + 1] = task.id

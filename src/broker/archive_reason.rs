@@ -24,6 +24,9 @@ pub enum ArchiveReason {
     Malformed,
 }
 
+/// How the error of a task begins that was archived for its deadline; `lua/shared/endings.lua` writes it.
+pub(crate) const DEADLINE_PASSED: &str = "its deadline passed";
+
 impl ArchiveReason {
     const ALL: [Self; 9] = [
         Self::RetriesExhausted,

@@ -16,6 +16,7 @@ mod transitions;
 mod wake;
 
 pub use archive_reason::ArchiveReason;
+pub(crate) use archive_reason::DEADLINE_PASSED;
 pub use check::RedisFinding;
 pub(crate) use check::{check_control, check_redis};
 pub(crate) use connection::{Endpoint, Lent, Link, Pool, Query, Subscription};

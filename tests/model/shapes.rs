@@ -12,6 +12,8 @@ pub const LOCK_KEYS: [&str; 2] = ["k", "l"];
 pub const SERVERS: [Server; 3] = ["s1", "s2", "s3"];
 pub const POLICY: &str = "fixed 5000 cap 604800000 jitter 0";
 pub const ERROR: &str = "it failed";
+pub const LATE: &str = "its deadline passed";
+pub const LATE_AFTER_ERROR: &str = "its deadline passed: it failed";
 pub const SKEW: u64 = 5_000;
 pub const SPANS: [u64; 6] = [1, 1_000, 5_000, 30_000, 120_000, 3_600_000];
 

@@ -101,7 +101,9 @@ fn parse(mut reply: Flat, server: &str) -> Option<Claim> {
     let tasks = tasks.collect::<Option<_>>()?;
     let count = reply.next()?;
     let malformed = texts(reply.list(count)?);
-    let expired = reply.pairs(reply.0.len() / 2)?;
+    let expired =
+        (0..reply.0.len() / 3).map(|_| Some((reply.next()?, reply.next()?, reply.next()?)));
+    let expired = expired.collect::<Option<Vec<_>>>()?;
     Some(Claim {
         number,
         now,

@@ -24,11 +24,13 @@ pub(crate) struct Expired {
 pub(crate) struct ExpiredTask {
     pub(crate) id: String,
     pub(crate) kind: String,
+    /// That its deadline has passed, and what it failed with before.
+    pub(crate) error: String,
 }
 
-impl From<(Text, Text)> for ExpiredTask {
-    fn from((Text(id), Text(kind)): (Text, Text)) -> Self {
-        Self { id, kind }
+impl From<(Text, Text, Text)> for ExpiredTask {
+    fn from((Text(id), Text(kind), Text(error)): (Text, Text, Text)) -> Self {
+        Self { id, kind, error }
     }
 }
 
@@ -36,7 +38,7 @@ impl From<(Text, Text)> for ExpiredTask {
 pub(crate) async fn expire(redis: &impl Query, queue: &Queue) -> Result<Expired, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
     call.arg(defaults::SCRIPT_TASKS);
-    let reply: (usize, Vec<Text>, Vec<(Text, Text)>) = call.read(redis).await?;
+    let reply: (usize, Vec<Text>, Vec<(Text, Text, Text)>) = call.read(redis).await?;
     let (looked_at, malformed, archived) = reply;
     Ok(Expired {
         more: looked_at == defaults::SCRIPT_TASKS,

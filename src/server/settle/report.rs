@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::broker::{ArchiveReason, Became, ExpiredTask, How, Queue};
+use crate::broker::{ArchiveReason, Became, DEADLINE_PASSED, ExpiredTask, How, Queue};
 use crate::server::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::observe::task_name::TaskName;
@@ -26,6 +26,10 @@ pub(crate) fn settled(shared: &Shared, task: TaskName<'_>, how: &How, became: Be
             }
             retried(shared, task, delay, how.error());
         }
+        Became::Archived(reason @ ArchiveReason::DeadlinePassed) => {
+            let error = format!("{DEADLINE_PASSED}: {}", how.error());
+            archived(shared, task, reason, &error);
+        }
         Became::Archived(reason) => archived(shared, task, reason, how.error()),
         Became::Deleted => {
             counters.deleted.add(1);
@@ -36,14 +40,14 @@ pub(crate) fn settled(shared: &Shared, task: TaskName<'_>, how: &How, became: Be
 
 /// Tells of tasks that were archived while they waited, because their deadlines had passed.
 pub(crate) fn expired(shared: &Shared, queue: &Queue, tasks: &[ExpiredTask]) {
-    for ExpiredTask { id, kind } in tasks {
+    for ExpiredTask { id, kind, error } in tasks {
         let task = TaskName {
             id,
             kind,
             queue,
             attempt: None,
         };
-        archived(shared, task, ArchiveReason::DeadlinePassed, "");
+        archived(shared, task, ArchiveReason::DeadlinePassed, error);
     }
 }
 

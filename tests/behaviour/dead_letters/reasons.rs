@@ -17,7 +17,7 @@ async fn every_reason_reaches_the_hook() {
     for (reason, error, retried) in [
         ("skipped", "skipped", 0),
         ("retries_exhausted", "the last try", 1),
-        ("deadline_passed", "", 0),
+        ("deadline_passed", "its deadline passed", 0),
         ("lease_expired", "lease expired", 0),
         ("cancelled", "", 0),
     ] {

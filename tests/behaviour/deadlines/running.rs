@@ -40,7 +40,10 @@ async fn a_running_task_is_cancelled_at_its_deadline_and_given_up() {
     let record = stage.record(&id).await;
     assert_eq!(
         (&*record["last_error"], &*record["retried"]),
-        ("cancelled: the task's deadline has come: cut short", "1")
+        (
+            "its deadline passed: cancelled: the task's deadline has come: cut short",
+            "1"
+        )
     );
 }
 
@@ -93,7 +96,7 @@ async fn a_retry_that_would_come_after_the_deadline_is_given_up_now() {
     let record = stage.record("late").await;
     assert_eq!(
         (&*record["retried"], &*record["last_error"]),
-        ("1", "failed")
+        ("1", "its deadline passed: failed")
     );
     assert_eq!(stage.total("retried").await, 0);
     assert_eq!(stage.total("failed").await, 1);

@@ -50,9 +50,15 @@ async fn each_death_is_told_and_counted_once_as_redis_did_it() {
             "unknown",
             &["unknown_kind: no handler for tasks of kind \"what\""],
         ),
-        ("claimed too late", &["deadline_passed: "]),
-        ("waited too long", &["deadline_passed: "]),
-        ("retried too late", &["deadline_passed: failed"]),
+        (
+            "claimed too late",
+            &["deadline_passed: its deadline passed"],
+        ),
+        ("waited too long", &["deadline_passed: its deadline passed"]),
+        (
+            "retried too late",
+            &["deadline_passed: its deadline passed: failed"],
+        ),
         ("lost", &["lease_expired: LOST"]),
         ("lost in a row", &["lease_expired: LOST"]),
         ("cancelled", &["cancelled: oh"]),
@@ -135,7 +141,11 @@ async fn each_death_is_told_and_counted_once_as_redis_did_it() {
             _ => {}
         }
         let state = if way == "deleted" { "gone" } else { "archived" };
-        stage.wait_for_state(way, state).await;
+        let record = stage.wait_for_state(way, state).await;
+        let told = deaths[way].last().unwrap().replace("LOST", LOST);
+        if let (Some(last), Some((_, told))) = (record.get("last_error"), told.split_once(": ")) {
+            assert_eq!(told, last, "{way}");
+        }
     }
     eventually("all deaths are told", LIMIT, async || {
         let told = told.lock().unwrap().len();

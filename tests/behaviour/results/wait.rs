@@ -56,7 +56,10 @@ async fn every_way_to_end_is_told() {
         ("revoke", Waited::Gone),
         ("skip", archived("skipped", "skipped")),
         ("fail", archived("retries_exhausted", "the only try")),
-        ("deadline", archived("deadline_passed", "")),
+        (
+            "deadline",
+            archived("deadline_passed", "its deadline passed"),
+        ),
         ("archive", archived("operator", "")),
         ("cancel", archived("cancelled", "")),
         ("delete", Waited::Gone),

@@ -1,8 +1,9 @@
 //! How tasks end, and what they hold while they live.
 
 use super::{Health, Lock, Model, Stands};
-use crate::broker::ExpiredTask;
+use crate::broker::{ArchiveReason, ExpiredTask};
 use crate::op::{Id, Mode};
+use crate::shapes::{ERROR, LATE, LATE_AFTER_ERROR};
 
 impl Model {
     /// Frees the lock that the task holds, unless it is for a time.
@@ -51,6 +52,7 @@ impl Model {
         ExpiredTask {
             id: id.to_owned(),
             kind: self.tasks[id].kind.to_owned(),
+            error: self.tasks[id].last_error.unwrap_or_default().to_owned(),
         }
     }
 
@@ -61,6 +63,13 @@ impl Model {
         let task = self.tasks.get_mut(id).expect("who buries has looked");
         task.stands = Stands::Archived(now);
         task.reason = Some(reason);
+        if reason == ArchiveReason::DeadlinePassed.as_str() {
+            task.last_error = match task.last_error {
+                None => Some(LATE),
+                Some(ERROR) => Some(LATE_AFTER_ERROR),
+                late => late,
+            };
+        }
         task.cancel = None;
         task.hook = (owes_hook && self.meta.hooked.contains(task.kind)).then_some(now);
         self.tell(id);
