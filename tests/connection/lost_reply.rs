@@ -285,3 +285,76 @@ async fn a_settle_without_a_reply_is_done_and_counted_once() {
         assert_eq!(total("stale"), 0, "{id}: {totals:?}");
     }
 }
+
+#[tokio::test]
+async fn a_claim_that_redis_gets_late_leases_nothing() {
+    let (proxy, stage) = stage("late-claim").await;
+    let direct = Stage::at(
+        RedisServer::shared().url(),
+        stage.prefix.clone(),
+        stage.redis(),
+    );
+    let (says, mut runs) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.id().to_owned());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    let settings = stage.server().lease(Duration::from_secs(1));
+    let server = stage.serve_with(settings, router).await;
+    direct.enqueue(task("before")).await;
+    runs.next().await;
+    stage.wait_until_drained("default", LIMIT).await;
+
+    // What it sends now waits on its way until long after it has given up.
+    proxy.set_mode(Mode::Hold);
+    direct.enqueue(task("late").max_retry(0)).await;
+    eventually("the claimer has given up", LIMIT, async || {
+        let problems = server.handle.health().problems;
+        let given_up = |problem: &windlass::Problem| problem.to_string().contains("claimer");
+        if problems.iter().any(given_up) {
+            Ok(())
+        } else {
+            Err(problems)
+        }
+    })
+    .await;
+    proxy.set_mode(Mode::Pass);
+    assert_eq!(runs.next().await, "late");
+    stage.wait_until_drained("default", LIMIT).await;
+    assert_eq!(stage.count("archived").await, 0);
+    assert_eq!(server.stop().await.stats.recovered, 0);
+}
+
+#[tokio::test]
+async fn a_task_that_never_arrives_holds_up_nothing_behind_it() {
+    let (proxy, stage) = stage("never-arrives").await;
+    let client = stage.client().await;
+    for id in ["1 never", "2 behind"] {
+        client.enqueue(task(id)).await.unwrap();
+    }
+    let (says, mut runs) = seen();
+    let router = Router::new().raw("kind", move |_: RawTask, context: TaskContext| {
+        let said = says.send(context.id().to_owned());
+        async move { said.map_err(|error| error.to_string()) }
+    });
+    let settings = stage.server().lease(10 * LIMIT).concurrency(8);
+    let server = settings.build(router).await.unwrap();
+    let id = server.handle().id().to_owned();
+    let claim = [&*id, "\r\n1048576\r\n"];
+    proxy.drop_replies_once(calls(&claim));
+    let server = crate::fixture::Running::start(server);
+    // Once with what is behind it, and then alone: three times it is handed back.
+    for lost in 1..=5 {
+        eventually("a reply is lost", LIMIT, async || {
+            (proxy.dropped() == lost).then_some(())
+        })
+        .await;
+        if lost < 5 {
+            proxy.drop_replies_once(calls(&claim));
+        }
+    }
+    assert_eq!(runs.next().await, "2 behind");
+    assert!(stage.ids("active").await.contains(&"1 never".to_owned()));
+    assert!(runs.so_far().is_empty());
+    server.stop().await;
+}

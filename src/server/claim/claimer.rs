@@ -251,8 +251,16 @@ impl Claimer {
 
     /// Claims so many tasks from each of these queues, in one pipeline.
     async fn claim_each(&self, link: &Link, rooms: &[(usize, usize)]) -> Vec<Claimed> {
-        let claims = rooms.iter().map(|&(place, room)| async move {
-            (place, self.claim(link, self.board.queue(place), room).await)
+        // After a lost reply a single task is claimed: if that is lost again, it is known by whose fault.
+        let is_careful = self.lost_claims.is_careful();
+        let (queues, most) = if is_careful {
+            (1, 1)
+        } else {
+            (rooms.len(), SCRIPT_TASKS)
+        };
+        let claims = rooms.iter().take(queues).map(|&(place, room)| async move {
+            let queue = self.board.queue(place);
+            (place, self.claim(link, queue, room.min(most)).await)
         });
         join_all(claims).await
     }
@@ -287,26 +295,27 @@ impl Claimer {
         let shared = &self.shared;
         let request = ClaimRequest {
             server: &shared.id,
-            room: room.min(SCRIPT_TASKS),
+            room,
             lease: shared.config.lease,
             not_after: self.clock.in_future(link.response_timeout()),
         };
+        let sent = Instant::now();
         let claimed = claim(link, queue, request).await;
         let mut claimed = claimed.inspect_err(|error| {
             if error.outcome_unknown() {
-                self.lost_claims.doubt(queue);
+                self.lost_claims.doubt([queue]);
             }
         })?;
-        let late = self.clock.heard(claimed.now);
-        if late >= shared.config.lease && !claimed.tasks.is_empty() {
+        let age = self.clock.heard(sent, claimed.now);
+        if age >= shared.config.lease && !claimed.tasks.is_empty() {
             log_limited!(
                 shared,
                 &*queue.name,
                 warn,
                 "this server stood still for longer than a lease: what it had claimed before is not started",
-                ?late,
+                ?age,
             );
-            self.lost_claims.doubt(queue);
+            self.lost_claims.doubt([queue]);
             claimed.tasks.clear();
             return Ok(claimed);
         }

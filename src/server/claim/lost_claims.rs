@@ -1,18 +1,21 @@
 use std::collections::{HashMap, HashSet};
 
+use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::broker::{
-    BrokerError, By, Claim, Fault, How, LeaseScan, Queue, Settled, Settlement, batches, settle,
+    BrokerError, By, Claim, Fault, How, LeaseScan, LeasedId, Queue, Settled, Settlement, batches,
+    queues_with, settle,
 };
+use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
-/// So often a task is handed back because the reply to its claim was lost; then it may be too large for
-/// the connection, and its lease is left to run out, so that it holds up nothing behind it.
+/// So often a task that was claimed alone is handed back because the reply was lost. Then it is too large
+/// for the connection, and its lease is left to run out, so that it holds up nothing behind it.
 const HAND_BACKS: u8 = 3;
-/// How many tasks it remembers to have handed back.
+/// How many such tasks it remembers.
 const REMEMBERED: usize = 1_000;
 
 /// Hands back the tasks of claims whose replies were lost. There is at most one such claim of a queue,
@@ -27,8 +30,26 @@ struct State {
     answered: HashMap<Queue, u64>,
     /// The queues to whose claims a reply was lost.
     doubted: HashSet<Queue>,
-    /// How often each task was handed back.
-    handed_back: HashMap<(Queue, String), u8>,
+    /// No claim has brought anything since the last reply that was lost.
+    careful: bool,
+    /// How often the claim of this task alone had no reply.
+    lost_alone: HashMap<Task, u8>,
+}
+
+/// A task by its queue and id.
+type Task = (Queue, String);
+
+impl State {
+    fn is_given_up(&self, task: &Task) -> bool {
+        self.lost_alone.get(task).is_some_and(|n| *n >= HAND_BACKS)
+    }
+
+    fn lost_alone(&mut self, task: Task) {
+        if self.lost_alone.len() >= REMEMBERED {
+            self.lost_alone.clear();
+        }
+        *self.lost_alone.entry(task).or_default() += 1;
+    }
 }
 
 impl LostClaims {
@@ -36,12 +57,13 @@ impl LostClaims {
     /// attempt.
     pub(crate) fn answered(&self, shared: &Shared, queue: &Queue, claim: &Claim) {
         let mut state = self.0.lock();
+        state.careful = false;
         let number = claim.number;
-        if !state.handed_back.is_empty() {
-            let arrived = |(of, id): &(Queue, String)| {
+        if !state.lost_alone.is_empty() {
+            let arrived = |(of, id): &Task| {
                 of == queue && claim.tasks.iter().any(|task| *task.leased.id == **id)
             };
-            state.handed_back.retain(|task, _| !arrived(task));
+            state.lost_alone.retain(|task, _| !arrived(task));
         }
         if let Some(last) = state.answered.get_mut(queue) {
             *last = number;
@@ -54,9 +76,17 @@ impl LostClaims {
         state.answered.insert(queue.clone(), number);
     }
 
-    /// Notes that the reply to a claim was lost, or came too late.
-    pub(crate) fn doubt(&self, queue: &Queue) {
-        self.0.lock().doubted.insert(queue.clone());
+    /// Notes that the reply to a claim from one of these queues was lost, or came too late.
+    pub(crate) fn doubt<'a>(&self, queues: impl IntoIterator<Item = &'a Queue>) {
+        let mut state = self.0.lock();
+        state.careful = true;
+        state.doubted.extend(queues.into_iter().cloned());
+    }
+
+    /// Whether a single task is to be claimed: the last reply may have been too large, and what is in
+    /// the next one will tell by whose fault.
+    pub(crate) fn is_careful(&self) -> bool {
+        self.0.lock().careful
     }
 
     /// Looks for the tasks of lost claims, if there may be any. No claim may be on its way.
@@ -70,35 +100,55 @@ impl LostClaims {
         connections: &Connections,
     ) -> Result<(), BrokerError> {
         let doubted: Vec<_> = self.0.lock().doubted.iter().cloned().collect();
-        for queue in &doubted {
-            match self.hand_back_of(shared, connections, queue).await {
+        if doubted.is_empty() {
+            return Ok(());
+        }
+        let link = &connections.claim;
+        let queues: Vec<_> = doubted.iter().collect();
+        let leased = queues_with(link, &queues, "leases").await?;
+        let leased: Vec<_> = leased.into_iter().map(|place| queues[place]).collect();
+        let calls = leased
+            .iter()
+            .map(|queue| self.hand_back_of(shared, connections, queue));
+        let calls: Vec<_> = calls.collect();
+        let mut calls = stream::iter(calls).buffered(QUEUES_AT_ONCE);
+        let mut back = Vec::new();
+        let mut place = 0;
+        while let Some(handed_back) = calls.next().await {
+            let queue = leased[place];
+            place += 1;
+            match handed_back {
                 Err(error) if error.fault() == Fault::Reconnect => return Err(error),
                 Err(error) => tracing::debug!(
                     queue = &*queue.name,
                     error = &error as &dyn std::error::Error,
                     "could not look for tasks of lost claims; their leases will run out"
                 ),
-                Ok(()) => {}
+                Ok(tasks) => back.extend(tasks.into_iter().map(|id| (queue.clone(), id))),
             }
-            self.0.lock().doubted.remove(queue);
+        }
+        let mut state = self.0.lock();
+        state.doubted.clear();
+        if back.len() == 1 {
+            state.lost_alone(back.remove(0));
         }
         Ok(())
     }
 
     /// Releases what a queue has leased to this server by claims after the last one that was answered.
+    /// Returns the ids.
     async fn hand_back_of(
         &self,
         shared: &Shared,
         connections: &Connections,
         queue: &Queue,
-    ) -> Result<(), BrokerError> {
+    ) -> Result<Vec<String>, BrokerError> {
         let link = &connections.claim;
         let after = self.0.lock().answered.get(queue).copied().unwrap_or(0);
         let mut scan = LeaseScan::default();
-        let mut handed_back = 0;
-        while let Some(leases) = scan.step(link, queue, &shared.id, after).await? {
-            let mut leases = leases;
-            leases.retain(|task| self.may_go_back(shared, queue, &task.id));
+        let mut handed_back = Vec::new();
+        while let Some(mut leases) = scan.step(link, queue, &shared.id, after).await? {
+            leases.retain(|leased| self.may_go_back(shared, queue, leased));
             let settlements = leases.into_iter().map(|task| Settlement {
                 task,
                 how: How::Release { started: false },
@@ -106,48 +156,39 @@ impl LostClaims {
             for batch in batches(settlements, |settlement| &settlement.how) {
                 let batch: Vec<_> = batch.iter().collect();
                 let answers = settle(link, queue, By::Holder, &batch).await?;
-                for (settlement, answer) in batch.iter().zip(answers) {
-                    if matches!(answer, Settled::Done(_)) {
-                        handed_back += 1;
-                        self.went_back(queue, &settlement.task.id);
-                    }
-                }
+                let done = batch
+                    .iter()
+                    .zip(answers)
+                    .filter(|(_, answer)| matches!(answer, Settled::Done(_)));
+                handed_back.extend(done.map(|(it, _)| it.task.id.to_string()));
             }
         }
-        if handed_back > 0 {
+        if !handed_back.is_empty() {
             tracing::info!(
                 server.id = &*shared.id,
                 queue = &*queue.name,
-                tasks = handed_back,
+                tasks = handed_back.len(),
                 "the reply to a claim was lost; its tasks are handed back"
             );
         }
-        Ok(())
+        Ok(handed_back)
     }
 
     /// Whether a task may be handed back once more.
-    fn may_go_back(&self, shared: &Shared, queue: &Queue, id: &str) -> bool {
-        let task = (queue.clone(), id.to_owned());
-        let times = self.0.lock().handed_back.get(&task).copied();
-        let may = times.is_none_or(|times| times < HAND_BACKS);
-        if !may {
+    fn may_go_back(&self, shared: &Shared, queue: &Queue, leased: &LeasedId) -> bool {
+        let given_up = {
+            let state = self.0.lock();
+            state.is_given_up(&(queue.clone(), leased.id.to_string()))
+        };
+        if given_up {
             log_limited!(
                 shared,
                 &*queue.name,
                 error,
-                "a task never arrives with its claim: is it too large for the connection or the command timeout? Its lease is left to run out",
-                task.id = id,
+                "a task never arrives when it is claimed: it is too large for the connection, or for the command timeout; its lease is left to run out",
+                task.id = &*leased.id,
             );
         }
-        may
-    }
-
-    fn went_back(&self, queue: &Queue, id: &str) {
-        let mut state = self.0.lock();
-        if state.handed_back.len() >= REMEMBERED {
-            state.handed_back.clear();
-        }
-        let task = (queue.clone(), id.to_owned());
-        *state.handed_back.entry(task).or_default() += 1;
+        !given_up
     }
 }

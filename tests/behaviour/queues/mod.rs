@@ -4,4 +4,5 @@ mod added_and_removed;
 mod names;
 mod order;
 mod paused;
+mod refused;
 mod shares;
