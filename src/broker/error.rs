@@ -6,6 +6,8 @@ use std::time::Duration;
 use redis::{ErrorKind, RedisError};
 use thiserror::Error;
 
+use super::ConnectProblem;
+
 /// Shared, because all who wait for one connection get its error.
 type Source = Arc<dyn StdError + Send + Sync>;
 
@@ -30,6 +32,11 @@ pub enum BrokerError {
     /// The connection broke before the answer came; the command may still have run.
     #[error("the connection to Redis was lost")]
     Disconnected(#[source] Source),
+    /// The command was never sent, because others had taken all connections.
+    #[error(
+        "nothing was sent: the calls before took all connections, and none of them was done within {0:?}"
+    )]
+    Busy(Duration),
     /// The command was never sent.
     #[error(
         "nothing was sent: Redis did not answer the calls before in time, or the runtime that was to send it has ended"
@@ -69,34 +76,6 @@ pub enum BrokerError {
         /// The script's name.
         script: &'static str,
     },
-}
-
-/// Why a connection could not be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ConnectProblem {
-    /// Nothing answers there.
-    #[error("nothing listens there; is Redis running, and is the address right?")]
-    Refused,
-    /// The password or user was refused, or is missing.
-    #[error("it refused the login; check user and password in the URL")]
-    Login,
-    /// Something answers, but not like Redis.
-    #[error(
-        "what listens there does not answer like Redis; if it speaks TLS use rediss://, if not redis://"
-    )]
-    NotRedis,
-    /// Nothing came back in time.
-    #[error(
-        "no answer in time; check the address, the network and firewalls, and whether it speaks TLS (rediss://) or not"
-    )]
-    Timeout,
-    /// Redis answered that it cannot serve yet.
-    #[error("it cannot serve yet")]
-    NotReady,
-    /// Another failure, such as a host name that is not known.
-    #[error("the connection failed; the cause says why, and the address may be wrong")]
-    Other,
 }
 
 /// What to do about an error on a held connection.
@@ -140,45 +119,14 @@ impl BrokerError {
         }
     }
 
-    pub(crate) fn connect(error: RedisError, address: &str) -> Self {
-        let problem = if error.is_connection_refusal() {
-            ConnectProblem::Refused
-        } else if error.is_timeout() {
-            ConnectProblem::Timeout
-        } else {
-            match (error.kind(), error.code()) {
-                (ErrorKind::AuthenticationFailed, _)
-                | (_, Some("NOAUTH" | "WRONGPASS" | "NOPERM")) => ConnectProblem::Login,
-                (_, Some("LOADING" | "MASTERDOWN" | "BUSY" | "CLUSTERDOWN")) => {
-                    ConnectProblem::NotReady
-                }
-                (ErrorKind::Parse, _) => ConnectProblem::NotRedis,
-                (ErrorKind::Io, _) if is_broken_off(&error) => ConnectProblem::NotRedis,
-                _ => ConnectProblem::Other,
-            }
-        };
-        Self::Connect {
-            address: address.to_owned(),
-            problem,
-            source: Arc::new(error),
-        }
-    }
-
-    /// No connection came in time.
-    pub(crate) fn no_connection(
-        address: &str,
-        source: impl StdError + Send + Sync + 'static,
-    ) -> Self {
-        Self::Connect {
-            address: address.to_owned(),
-            problem: ConnectProblem::Timeout,
-            source: Arc::new(source),
-        }
-    }
-
     /// The connection ended in a way that no error tells of.
     pub(crate) fn disconnected(how: &'static str) -> Self {
         Self::Disconnected(Arc::new(io::Error::other(how)))
+    }
+
+    /// Whether Redis itself said so: nothing is wrong with the connection.
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
     }
 
     pub(crate) fn fault(&self) -> Fault {
@@ -190,7 +138,7 @@ impl BrokerError {
                 "READONLY" | "LOADING" | "MASTERDOWN" => Fault::Reconnect,
                 _ => Fault::Wait,
             },
-            Self::OutOfMemory(_) => Fault::Wait,
+            Self::OutOfMemory(_) | Self::Busy(_) => Fault::Wait,
             _ => Fault::Permanent,
         }
     }
@@ -202,15 +150,6 @@ impl BrokerError {
             Self::Timeout(_) | Self::Disconnected(_) | Self::Reply { .. }
         )
     }
-}
-
-/// Whether what listens closed the connection, or answered something that is no TLS.
-fn is_broken_off(error: &RedisError) -> bool {
-    let cause = error
-        .source()
-        .and_then(|cause| cause.downcast_ref::<Arc<dyn StdError + Send + Sync>>())
-        .and_then(|cause| cause.downcast_ref::<io::Error>());
-    error.is_connection_dropped() || cause.is_some_and(|e| e.kind() == io::ErrorKind::InvalidData)
 }
 
 #[cfg(test)]
@@ -283,44 +222,6 @@ mod tests {
             assert!(format!("{error:?}").starts_with(name), "{error:?}");
             assert_eq!(error.fault(), Fault::Reconnect, "{error:?}");
             assert!(error.outcome_unknown(), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn every_failure_to_connect_is_named_and_tried_again() {
-        use io::ErrorKind::{
-            ConnectionRefused, ConnectionReset, HostUnreachable, InvalidData, NotFound,
-            PermissionDenied, TimedOut, UnexpectedEof,
-        };
-        let login = RedisError::from((ErrorKind::AuthenticationFailed, "login"));
-        let table = [
-            (io(ConnectionRefused), ConnectProblem::Refused),
-            (io(NotFound), ConnectProblem::Refused),
-            (io(TimedOut), ConnectProblem::Timeout),
-            (io(ConnectionReset), ConnectProblem::NotRedis),
-            (io(UnexpectedEof), ConnectProblem::NotRedis),
-            (io(InvalidData), ConnectProblem::NotRedis),
-            (io(HostUnreachable), ConnectProblem::Other),
-            (io(PermissionDenied), ConnectProblem::Other),
-            (login, ConnectProblem::Login),
-            (answered("NOAUTH"), ConnectProblem::Login),
-            (answered("WRONGPASS"), ConnectProblem::Login),
-            (answered("NOPERM"), ConnectProblem::Login),
-            (answered("LOADING"), ConnectProblem::NotReady),
-            (answered("MASTERDOWN"), ConnectProblem::NotReady),
-            (answered("BUSY"), ConnectProblem::NotReady),
-            (answered("CLUSTERDOWN"), ConnectProblem::NotReady),
-            (answered("ERR"), ConnectProblem::Other),
-        ];
-        for (error, expected) in table {
-            let shown = error.to_string();
-            let error = BrokerError::connect(error, "host:1");
-            assert!(
-                matches!(&error, BrokerError::Connect { problem, .. } if *problem == expected),
-                "{shown}: {error:?}"
-            );
-            assert_eq!(error.fault(), Fault::Reconnect);
-            assert!(!error.outcome_unknown(), "nothing was sent");
         }
     }
 }

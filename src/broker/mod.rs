@@ -19,10 +19,12 @@ pub use archive_reason::ArchiveReason;
 pub(crate) use archive_reason::DEADLINE_PASSED;
 pub use check::RedisFinding;
 pub(crate) use check::{check_control, check_redis};
-pub(crate) use connection::{Endpoint, Lent, Link, Pool, Query, Subscription};
-pub use connection::{RedisConfig, RedisConfigError, UrlProblem};
+pub use connection::{ConnectProblem, RedisConfig, RedisConfigError, UrlProblem};
+pub(crate) use connection::{
+    Endpoint, Lent, Link, PerRuntime, Pool, Pools, Query, Subscription, pauses,
+};
+pub use error::BrokerError;
 pub(crate) use error::Fault;
-pub use error::{BrokerError, ConnectProblem};
 pub(crate) use exists::{queues_with, queues_with_any};
 pub(crate) use keys::{Keys, Queue};
 pub(crate) use scan::{LeaseScan, RecordScan};

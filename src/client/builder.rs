@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
-use super::bulk::Bulk;
 use super::endings::Endings;
-use super::joiner::Joiner;
+use super::send::{Bulk, Joiner};
 use super::{Client, ClientError};
-use crate::broker::{Link, Pool, RedisConfig};
+use crate::broker::{PerRuntime, Pools, RedisConfig};
 use crate::defaults;
 
 /// Connections for bulk enqueues; one is used at a time by each call.
@@ -46,7 +45,7 @@ impl ClientBuilder {
     /// A [`RedisConfig`] that cannot be used, or a Redis that cannot be reached or refuses the login.
     pub async fn connect(self) -> Result<Client, ClientError> {
         let client = self.lazy()?;
-        client.joiner.connect().await?;
+        client.joiners.here().connect().await?;
         Ok(client)
     }
 
@@ -56,16 +55,20 @@ impl ClientBuilder {
     /// A [`RedisConfig`] that cannot be used.
     pub fn lazy(self) -> Result<Client, ClientError> {
         let (endpoint, keys) = self.redis.open()?;
-        let pool = Arc::new(Pool::new(&endpoint, POOL_SIZE)?);
+        let pools = Arc::new(Pools::new(endpoint.clone(), POOL_SIZE));
+        let endings = {
+            let endpoint = endpoint.clone();
+            PerRuntime::new(move || Endings::new(endpoint.clone()))
+        };
+        let joiners = {
+            let keys = keys.clone();
+            PerRuntime::new(move || Joiner::new(endpoint.clone(), keys.clone()))
+        };
         Ok(Client {
-            bulk: Arc::new(Bulk::new(pool.clone(), keys.clone())),
-            endings: Arc::new(Endings::new(endpoint.clone())),
-            joiner: Arc::new(Joiner::new(
-                Link::new(endpoint.clone()),
-                keys.clone(),
-                endpoint.connect_timeout() + endpoint.command_timeout(),
-            )),
-            pool,
+            bulk: Arc::new(Bulk::new(pools.clone(), keys.clone())),
+            endings: Arc::new(endings),
+            joiners: Arc::new(joiners),
+            pools,
             keys,
             max_payload: self.max_payload,
         })

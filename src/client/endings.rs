@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
-use crate::broker::{BrokerError, Endpoint, Queue, Subscription};
+use crate::broker::{BrokerError, Endpoint, Queue, Subscription, pauses};
 use crate::defaults::RECONNECT_CAP;
 
 /// How long a listener that nobody uses stays.
@@ -96,12 +96,12 @@ struct Guard {
 
 impl Guard {
     async fn run(self) {
-        let mut pause = Duration::from_millis(50);
+        let mut backoff = pauses();
         while self.is_used() {
             let channel = self.queue.ended();
             match Subscription::open(&self.endings.endpoint, &channel).await {
                 Ok(mut messages) => {
-                    pause = Duration::from_millis(50);
+                    backoff = pauses();
                     self.listener.subscribed.send_modify(|times| *times += 1);
                     while let Some(message) = messages.next_within(IDLE).await {
                         if let Some(id) = message {
@@ -116,12 +116,11 @@ impl Guard {
                 Err(BrokerError::Denied(_)) => {
                     // Who waits looks by itself meanwhile.
                     self.endings.tell_denied(&channel);
-                    pause = IDLE;
+                    tokio::time::sleep(IDLE).await;
                 }
                 Err(_) => {}
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(RECONNECT_CAP);
+            tokio::time::sleep(backoff.next().unwrap_or(RECONNECT_CAP)).await;
         }
     }
 

@@ -49,7 +49,7 @@ impl Enqueue {
     /// [`EnqueueError`] says whether the task is surely not enqueued or whether that is unknown.
     pub async fn send(self) -> Result<Enqueued, EnqueueError> {
         let item = self.client.prepare(self.task)?;
-        self.client.joiner.enqueue(item).await
+        self.client.joiners.here().enqueue(item).await
     }
 }
 

@@ -1,16 +1,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::bulk::Bulk;
 use super::endings::Endings;
-use super::joiner::Joiner;
+use super::send::{Bulk, Joiner};
 use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
-use crate::broker::{EnqueueItem, Keys, Pool, RedisConfig};
+use crate::broker::{EnqueueItem, Keys, PerRuntime, Pools, RedisConfig};
 use crate::inspector::Inspector;
 use crate::task::{InvalidTask, NewTask};
 
 /// Enqueues tasks. Cheap to clone; clones share their connections, and enqueues that happen at the
-/// same time share their round trips.
+/// same time share their round trips. Each runtime that uses it has connections of its own, so that
+/// one that stands still holds up no other.
 ///
 /// When Redis is away, an enqueue fails within the connect and command timeouts (5 s each); once
 /// Redis is back, the same client works again.
@@ -34,11 +34,11 @@ use crate::task::{InvalidTask, NewTask};
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    pub(super) joiner: Arc<Joiner>,
+    pub(super) joiners: Arc<PerRuntime<Joiner>>,
     pub(super) bulk: Arc<Bulk>,
-    pub(super) endings: Arc<Endings>,
+    pub(super) endings: Arc<PerRuntime<Endings>>,
     /// For short calls other than a single enqueue.
-    pub(super) pool: Arc<Pool>,
+    pub(super) pools: Arc<Pools>,
     pub(super) keys: Keys,
     pub(super) max_payload: usize,
 }
@@ -68,7 +68,7 @@ impl Client {
 
     /// An inspector of the same Redis and prefix, on this client's connections.
     pub fn inspector(&self) -> Inspector {
-        Inspector::new(self.pool.clone(), self.keys.clone())
+        Inspector::new(self.pools.clone(), self.keys.clone())
     }
 
     /// Enqueues one task: set its options, then await it.
@@ -103,7 +103,7 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("address", &self.pool.address())
+            .field("address", &self.pools.address())
             .field("prefix", &self.keys.prefix())
             .finish_non_exhaustive()
     }

@@ -1,14 +1,12 @@
 //! The producer: puts tasks into queues.
 
-mod batch;
 mod builder;
-mod bulk;
 mod endings;
 mod enqueue;
 mod error;
 mod handle;
-mod joiner;
 mod outcome;
+mod send;
 mod wait;
 
 pub use builder::ClientBuilder;

@@ -6,7 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Client;
 use super::endings::Ears;
-use crate::broker::{BrokerError, Watched, wait};
+use crate::broker::{BrokerError, Fault, Watched, wait};
 use crate::task::{NameError, PayloadError, check_id, check_queue, decode};
 
 /// How long a waiter trusts its subscription before it looks for itself: a connection can be dead
@@ -48,7 +48,7 @@ pub enum WaitError {
     /// The result is not of the wanted type.
     #[error("the task's result is not of the wanted type")]
     Result(#[source] PayloadError),
-    /// Redis failed until the time was over.
+    /// Redis refused, or failed until the time was over.
     #[error(transparent)]
     Broker(#[from] BrokerError),
 }
@@ -70,7 +70,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// A name that cannot be one, a result of another type, or a Redis that fails until the end.
+    /// A name that cannot be one, a result of another type, or a Redis that refuses, or that fails until the end.
     pub async fn wait<R: DeserializeOwned>(
         &self,
         queue: &str,
@@ -80,14 +80,14 @@ impl Client {
         check_queue(queue)?;
         check_id(id)?;
         let queue = self.keys.queue(queue);
-        let mut ears = self.endings.listen(&queue);
+        let mut ears = self.endings.here().listen(&queue);
         let until = Instant::now() + timeout.min(LONGEST);
         // So that nothing ends unheard between the look and the wait.
         let subscribed = ears.subscribed.wait_for(|times| *times > 0);
         let _ = tokio::time::timeout(SUBSCRIBE.min(timeout), subscribed).await;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let look = wait(&*self.pool, &queue, id, left + LOOK_AGAIN);
+            let look = wait(&*self.pools, &queue, id, left + LOOK_AGAIN);
             let limit = left.max(LOOK);
             let looked = tokio::time::timeout(limit, look).await;
             let looked = looked.unwrap_or(Err(BrokerError::Timeout(limit)));
@@ -105,6 +105,7 @@ impl Client {
                     let happens = something_happens(&mut ears, id);
                     let _ = tokio::time::timeout(left.min(pause), happens).await;
                 }
+                Err(error) if error.fault() == Fault::Permanent => return Err(error.into()),
                 Err(_) => tokio::time::sleep(left.min(Duration::from_millis(500))).await,
             }
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{CancelMode, InspectError, Operated, TaskInfo};
 use crate::broker::operator::{self, EndRequest, EndWish};
-use crate::broker::{Keys, Pool, Queue, RedisConfig, check_control};
+use crate::broker::{Keys, Pools, Queue, RedisConfig, check_control};
 use crate::defaults;
 use crate::task::{NewTask, PayloadError, check_id, check_queue};
 
@@ -24,7 +24,7 @@ const POOL_SIZE: usize = 4;
 /// ```
 #[derive(Clone)]
 pub struct Inspector {
-    pool: Arc<Pool>,
+    pools: Arc<Pools>,
     keys: Keys,
 }
 
@@ -38,15 +38,15 @@ impl Inspector {
     /// login.
     pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, InspectError> {
         let (endpoint, keys) = redis.into().open()?;
-        let pool = Pool::new(&endpoint, POOL_SIZE)?;
-        if let Some(finding) = check_control(&pool, &keys).await? {
+        let pools = Pools::new(endpoint, POOL_SIZE);
+        if let Some(finding) = check_control(&pools, &keys).await? {
             tracing::warn!("{finding}");
         }
-        Ok(Self::new(Arc::new(pool), keys))
+        Ok(Self::new(Arc::new(pools), keys))
     }
 
-    pub(crate) fn new(pool: Arc<Pool>, keys: Keys) -> Self {
-        Self { pool, keys }
+    pub(crate) fn new(pools: Arc<Pools>, keys: Keys) -> Self {
+        Self { pools, keys }
     }
 
     /// One task; `None` when the queue has none with this id.
@@ -54,7 +54,7 @@ impl Inspector {
     /// # Errors
     /// A bad name, or a Redis that cannot be asked. So for all calls below.
     pub async fn task(&self, queue: &str, id: &str) -> Result<Option<TaskInfo>, InspectError> {
-        let look = operator::look(&*self.pool, &self.queue(queue, id)?, id).await?;
+        let look = operator::look(&*self.pools, &self.queue(queue, id)?, id).await?;
         Ok(look.and_then(|look| TaskInfo::new(queue, id, look)))
     }
 
@@ -65,7 +65,7 @@ impl Inspector {
     /// # Errors
     /// See [`task`](Self::task).
     pub async fn run(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
-        Ok(operator::run(&*self.pool, &self.queue(queue, id)?, id)
+        Ok(operator::run(&*self.pools, &self.queue(queue, id)?, id)
             .await?
             .into())
     }
@@ -124,7 +124,7 @@ impl Inspector {
             }));
         }
         Ok(
-            operator::edit(&*self.pool, &self.queue(queue, id)?, id, &kind, &payload)
+            operator::edit(&*self.pools, &self.queue(queue, id)?, id, &kind, &payload)
                 .await?
                 .into(),
         )
@@ -143,7 +143,7 @@ impl Inspector {
             is_cancel,
         };
         Ok(
-            operator::end(&*self.pool, &self.keys, &self.queue(queue, id)?, request)
+            operator::end(&*self.pools, &self.keys, &self.queue(queue, id)?, request)
                 .await?
                 .into(),
         )
@@ -159,7 +159,7 @@ impl Inspector {
 impl std::fmt::Debug for Inspector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inspector")
-            .field("address", &self.pool.address())
+            .field("address", &self.pools.address())
             .field("prefix", &self.keys.prefix())
             .finish_non_exhaustive()
     }

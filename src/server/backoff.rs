@@ -1,8 +1,8 @@
 use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use backon::ExponentialBackoff;
 
-use crate::broker::{BrokerError, Queue};
+use crate::broker::{BrokerError, Queue, pauses};
 use crate::defaults::RECONNECT_CAP;
 use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
@@ -24,7 +24,7 @@ impl Backoff {
         Self {
             component,
             queue: None,
-            backoff: Self::backoff(),
+            backoff: pauses(),
             failing_since: None,
         }
     }
@@ -39,14 +39,6 @@ impl Backoff {
 
     fn queue(&self) -> Option<&str> {
         self.queue.as_ref().map(|queue| &*queue.name)
-    }
-
-    fn backoff() -> ExponentialBackoff {
-        ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(50))
-            .with_max_delay(RECONNECT_CAP)
-            .without_max_times()
-            .build()
     }
 
     /// Notes a failure, and returns how long to wait before the next try.
@@ -74,7 +66,7 @@ impl Backoff {
     /// Notes a success.
     pub(crate) fn worked(&mut self, shared: &Shared) {
         if let Some(since) = self.failing_since.take() {
-            self.backoff = Self::backoff();
+            self.backoff = pauses();
             let after = since.elapsed();
             // All components come back at about the same time.
             log_limited!(

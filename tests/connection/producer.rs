@@ -176,3 +176,41 @@ async fn it_works_as_soon_as_redis_comes_up() {
     let _redis = restarting.await.unwrap();
     works_again(&client).await;
 }
+
+#[tokio::test]
+async fn it_gets_an_error_in_time_while_redis_answers_but_takes_no_writes() {
+    let redis = RedisServer::start(&[]);
+    let stage = Stage::on(&redis, "paused").await;
+    let client = client(&stage).await;
+    works_again(&client).await;
+    let pause = async |command: &[&str]| {
+        let mut pause = redis::cmd("CLIENT");
+        let done = pause.arg(command).exec_async(&mut stage.redis()).await;
+        done.unwrap();
+    };
+    pause(&["PAUSE", "60000", "WRITE"]).await;
+    all_fail_in_time(&client).await;
+    pause(&["UNPAUSE"]).await;
+    works_again(&client).await;
+}
+
+#[tokio::test]
+async fn many_lists_at_a_time_are_all_taken() {
+    let stage = Stage::new("lists").await;
+    // Much less than they take together.
+    let config = stage.config().connect_timeout(TIMEOUT);
+    let client = Client::connect(config.command_timeout(TIMEOUT))
+        .await
+        .unwrap();
+    let start = Instant::now();
+    let lists = (0..150).map(|_| client.enqueue_many((0..500).map(|_| task())));
+    let refused: Vec<_> = join_all(lists)
+        .await
+        .into_iter()
+        .flatten()
+        .filter_map(Result::err)
+        .collect();
+    println!("150 lists took {:?}", start.elapsed());
+    assert!(start.elapsed() > TIMEOUT, "too quick to show anything");
+    assert!(refused.is_empty(), "{}: {:?}", refused.len(), refused[0]);
+}

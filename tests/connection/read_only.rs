@@ -115,3 +115,89 @@ async fn what_ends_while_redis_lacks_replicas_is_settled_once_afterwards() {
     let set = |n| ["CONFIG", "SET", "min-replicas-to-write", n];
     settles_afterwards("no-replicas", &set("1"), &set("0")).await;
 }
+
+/// How many connections this Redis has accepted.
+async fn accepted(stage: &Stage) -> u64 {
+    let mut info = redis::cmd("INFO");
+    let info: String = info
+        .arg("stats")
+        .query_async(&mut stage.redis())
+        .await
+        .unwrap();
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("total_connections_received:"));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_redis_that_refuses_every_call_is_not_flooded_with_connections() {
+    let begin_and_end: [(&str, &[&str], &[&str]); 2] = [
+        (
+            "a replica",
+            &["REPLICAOF", "127.0.0.1", "1"],
+            &["REPLICAOF", "NO", "ONE"],
+        ),
+        // What it answers to everything while it is one that has lost its master.
+        (
+            "out of date",
+            &["REPLICAOF", "127.0.0.1", "1"],
+            &["REPLICAOF", "NO", "ONE"],
+        ),
+    ];
+    for (name, begin, end) in begin_and_end {
+        let redis = RedisServer::start(&[]);
+        let stage = Stage::on(&redis, "flood").await;
+        if name == "out of date" {
+            command(&stage, &["CONFIG", "SET", "replica-serve-stale-data", "no"]).await;
+        }
+        let client = stage.client().await;
+        let task = || RawTask::new("kind", "x");
+        client.enqueue(task()).await.unwrap();
+        assert!(
+            client
+                .enqueue_many([task()])
+                .await
+                .iter()
+                .all(Result::is_ok)
+        );
+        command(&stage, begin).await;
+        let before = accepted(&stage).await;
+        let until = tokio::time::Instant::now() + WINDOW;
+        let singles = async {
+            let (mut calls, mut slowest) = (0, Duration::ZERO);
+            while tokio::time::Instant::now() < until {
+                let start = tokio::time::Instant::now();
+                client
+                    .enqueue(task())
+                    .await
+                    .expect_err("Redis takes no writes");
+                slowest = slowest.max(start.elapsed());
+                calls += 1;
+            }
+            (calls, slowest)
+        };
+        let lists = async {
+            while tokio::time::Instant::now() < until {
+                client
+                    .enqueue_many([task()])
+                    .await
+                    .remove(0)
+                    .expect_err("no writes");
+            }
+        };
+        let ((calls, slowest), ..) = tokio::join!(singles, lists, lists_too(&client, until));
+        let opened = accepted(&stage).await - before;
+        println!("{name}: {calls} calls, the slowest took {slowest:?}; {opened} connections");
+        assert!(opened <= 20, "{opened}");
+        command(&stage, end).await;
+        assert!(client.enqueue(task()).await.unwrap().is_new(), "{name}");
+    }
+}
+
+async fn lists_too(client: &windlass::Client, until: tokio::time::Instant) {
+    while tokio::time::Instant::now() < until {
+        let many = client.enqueue_many([RawTask::new("kind", "x")]).await;
+        assert!(many.iter().all(Result::is_err));
+    }
+}

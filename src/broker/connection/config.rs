@@ -1,13 +1,20 @@
+use std::error::Error as StdError;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::io::tcp::TcpSettings;
-use redis::io::tcp::socket2::TcpKeepalive;
 use thiserror::Error;
 
 use super::Endpoint;
-use super::url::{self, UrlProblem};
+#[cfg(feature = "tls")]
+use super::address::Address;
+use super::dial::TcpSettings;
+use super::pace::Pace;
+use super::resolver::Resolver;
+#[cfg(feature = "tls")]
+use super::tls::{Tls, TlsFiles};
+use super::url::{self, Target, UrlProblem};
 use crate::broker::Keys;
 use crate::defaults::{self, FAR};
 use crate::task::{NameError, check_prefix};
@@ -43,6 +50,8 @@ pub struct RedisConfig {
     command_timeout: Duration,
     tcp_keepalive: Duration,
     tcp_user_timeout: Duration,
+    #[cfg(feature = "tls")]
+    tls_files: TlsFiles,
 }
 
 /// Why a [`RedisConfig`] cannot be used.
@@ -71,6 +80,26 @@ pub enum RedisConfigError {
     /// No clock can hold it.
     #[error("{0} is longer than 100 years: give less")]
     TooLong(&'static str),
+    /// A file of certificates or a key cannot be used.
+    #[error("the file {path:?} cannot be used for TLS")]
+    TlsFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// The system trusts no authority.
+    #[error(
+        "the system has no certificate of an authority: install some, or name one by tls_authority()"
+    )]
+    NoAuthority,
+    /// The program's own choice of cryptography has no version of TLS that is safe.
+    #[error("TLS cannot be set up")]
+    Tls(#[source] Box<dyn StdError + Send + Sync>),
+    /// Files for TLS, and no TLS.
+    #[error("files for TLS are given, but the URL is not one of rediss://")]
+    TlsUnused,
 }
 
 impl RedisConfig {
@@ -84,6 +113,8 @@ impl RedisConfig {
             command_timeout: defaults::COMMAND_TIMEOUT,
             tcp_keepalive: defaults::TCP_KEEPALIVE,
             tcp_user_timeout: defaults::TCP_USER_TIMEOUT,
+            #[cfg(feature = "tls")]
+            tls_files: TlsFiles::default(),
         }
     }
 
@@ -120,7 +151,27 @@ impl RedisConfig {
         self
     }
 
-    /// Checks everything.
+    /// A PEM file with the certificates of the authorities that Redis' own certificate may come from.
+    /// Default: those that the system trusts.
+    #[cfg(feature = "tls")]
+    pub fn tls_authority(mut self, file: impl Into<PathBuf>) -> Self {
+        self.tls_files.authority = Some(file.into());
+        self
+    }
+
+    /// PEM files with a certificate, and the certificates behind it, and its key, by which Redis knows
+    /// this program. Default: none.
+    #[cfg(feature = "tls")]
+    pub fn tls_identity(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.tls_files.identity = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// Checks everything, and reads the files.
     pub(crate) fn open(&self) -> Result<(Arc<Endpoint>, Keys), RedisConfigError> {
         check_prefix(&self.prefix)?;
         let (ms, s) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -138,20 +189,38 @@ impl RedisConfig {
                 return Err(RedisConfigError::TooLong(setting));
             }
         }
-        let tcp = TcpSettings::default()
-            // Off by default, and it costs up to 40 ms a command.
-            .set_nodelay(true)
-            .set_keepalive(
-                TcpKeepalive::new()
-                    .with_time(self.tcp_keepalive)
-                    .with_interval(self.tcp_keepalive / 3)
-                    .with_retries(3),
-            );
-        #[cfg(target_os = "linux")]
-        let tcp = tcp.set_user_timeout(self.tcp_user_timeout);
-        let target = url::parse(&self.url)?.set_tcp_settings(tcp);
-        let endpoint = Endpoint::new(target, self.connect_timeout, self.command_timeout);
+        let Target {
+            address,
+            login,
+            database,
+        } = url::parse(&self.url)?;
+        let endpoint = Endpoint {
+            #[cfg(feature = "tls")]
+            tls: self.tls(&address)?,
+            address,
+            login,
+            database,
+            tcp: TcpSettings {
+                keepalive: self.tcp_keepalive,
+                user_timeout: self.tcp_user_timeout,
+            },
+            connect_timeout: self.connect_timeout,
+            command_timeout: self.command_timeout,
+            resolver: Resolver::default(),
+            pace: Pace::default(),
+        };
         Ok((Arc::new(endpoint), Keys::new(&self.prefix)))
+    }
+
+    #[cfg(feature = "tls")]
+    fn tls(&self, address: &Address) -> Result<Option<Tls>, RedisConfigError> {
+        match address {
+            Address::Tcp {
+                host, tls: true, ..
+            } => Tls::new(host, &self.tls_files).map(Some),
+            _ if self.tls_files.are_given() => Err(RedisConfigError::TlsUnused),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -1,39 +1,44 @@
 use std::fmt;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ConnectionInfo, Value};
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::{AsyncConnectionConfig, RedisConnectionInfo};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
+use super::address::Address;
+use super::credentials::Credentials;
+use super::dial::{self, Stream, TcpSettings};
+use super::handshake::shake_hands;
+use super::live::Live;
+use super::pace::Pace;
+use super::problem::{ConnectProblem, Failure};
+use super::resolver::Resolver;
+#[cfg(feature = "tls")]
+use super::tls::Tls;
 use crate::broker::BrokerError;
 
 /// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
 /// Unix socket.
 pub(crate) struct Endpoint {
-    client: Client,
-    address: String,
-    connect_timeout: Duration,
-    command_timeout: Duration,
+    pub(super) address: Address,
+    pub(super) login: Option<Credentials>,
+    pub(super) database: i64,
+    pub(super) tcp: TcpSettings,
+    /// Present where the address asks for it.
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<Tls>,
+    pub(super) connect_timeout: Duration,
+    pub(super) command_timeout: Duration,
+    pub(super) resolver: Resolver,
+    /// Of all connections to it.
+    pub(super) pace: Pace,
 }
 
 impl Endpoint {
-    pub(super) fn new(
-        target: ConnectionInfo,
-        connect_timeout: Duration,
-        command_timeout: Duration,
-    ) -> Self {
-        #[cfg(feature = "tls")]
-        provide_cryptography();
-        Self {
-            address: target.addr().to_string(),
-            client: Client::open(target).expect("it is one already"),
-            connect_timeout,
-            command_timeout,
-        }
-    }
-
     /// Host and port, or the socket's path: never a password.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
     }
 
     pub(crate) fn command_timeout(&self) -> Duration {
@@ -45,56 +50,70 @@ impl Endpoint {
     }
 
     /// A fresh connection on which each command has this long to be answered.
-    pub(crate) async fn connect(
-        &self,
-        response_timeout: Duration,
-    ) -> Result<MultiplexedConnection, BrokerError> {
-        let config = self.config(response_timeout);
-        let open = async {
-            let mut connection = self
-                .client
-                .get_multiplexed_async_connection_with_config(&config)
-                .await?;
-            // The library's handshake does not ask for an answer: a login may still be missing.
-            let answer = connection.send_packed_command(&redis::cmd("PING")).await;
-            match answer.and_then(Value::extract_error) {
-                // Other errors of Redis itself may pass, and are the next command's business.
-                Err(error) if error.code().is_none_or(|code| code == "NOAUTH") => Err(error),
-                _ => Ok(connection),
-            }
+    pub(super) async fn connect(&self, response_timeout: Duration) -> Result<Live, BrokerError> {
+        let stream = self.open().await?;
+        // The library's own default is 0.5 s.
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(response_timeout));
+        let (redis, driver) = MultiplexedConnection::new_with_config(&greeted(), stream, config)
+            .await
+            .map_err(|error| self.failed(Failure::new(ConnectProblem::Other, error)))?;
+        Ok(Live::new(
+            redis,
+            AbortOnDropHandle::new(tokio::spawn(driver)),
+        ))
+    }
+
+    /// A fresh connection that listens.
+    pub(super) async fn listen(&self) -> Result<PubSub, BrokerError> {
+        let stream = self.open().await?;
+        PubSub::new(&greeted(), stream)
+            .await
+            .map_err(|error| self.failed(Failure::new(ConnectProblem::Other, error)))
+    }
+
+    async fn open(&self) -> Result<Box<dyn Stream>, BrokerError> {
+        let until = Instant::now() + self.connect_timeout;
+        let opened = async {
+            let stream = self.dial(until).await?;
+            let shaken = shake_hands(stream, self.login.as_ref(), self.database);
+            timeout_at(until, shaken).await?
         };
-        match tokio::time::timeout(self.connect_timeout, open).await {
-            Ok(opened) => opened.map_err(|error| BrokerError::connect(error, &self.address)),
-            Err(elapsed) => Err(BrokerError::no_connection(&self.address, elapsed)),
+        opened.await.map_err(|failure| self.failed(failure))
+    }
+
+    async fn dial(&self, until: Instant) -> Result<Box<dyn Stream>, Failure> {
+        let (host, port) = match &self.address {
+            Address::Unix(path) => {
+                return Ok(Box::new(timeout_at(until, dial::unix(path)).await??));
+            }
+            Address::Tcp { host, port, .. } => (host, *port),
+        };
+        let stream = dial::tcp(host, port, self.tcp, &self.resolver);
+        let stream = timeout_at(until, stream).await??;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            return tls.secure(stream, until).await;
+        }
+        Ok(Box::new(stream))
+    }
+
+    fn failed(&self, failure: Failure) -> BrokerError {
+        BrokerError::Connect {
+            address: self.address(),
+            problem: failure.problem,
+            source: failure.source,
         }
     }
 
-    pub(super) async fn pubsub(&self) -> Result<redis::aio::PubSub, BrokerError> {
-        self.client
-            .get_async_pubsub()
-            .await
-            .map_err(|error| BrokerError::connect(error, &self.address))
-    }
-
-    pub(super) fn connection_info(&self) -> ConnectionInfo {
-        self.client.get_connection_info().clone()
-    }
-
-    /// Both timeouts are set: the library's own defaults are 0.5 s and 1 s.
-    pub(super) fn config(&self, response_timeout: Duration) -> AsyncConnectionConfig {
-        AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.connect_timeout))
-            .set_response_timeout(Some(response_timeout))
+    /// No connection came in time.
+    pub(super) fn too_late(&self, elapsed: tokio::time::error::Elapsed) -> BrokerError {
+        self.failed(elapsed.into())
     }
 }
 
-/// TLS panics where it does not know whose cryptography to use. What the program has chosen stays.
-#[cfg(feature = "tls")]
-fn provide_cryptography() {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails where another thread was faster, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
+/// What the library is to do on a new connection: nothing, because hands were shaken.
+fn greeted() -> RedisConnectionInfo {
+    RedisConnectionInfo::default().set_skip_set_lib_name()
 }
 
 impl fmt::Debug for Endpoint {

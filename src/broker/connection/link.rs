@@ -1,24 +1,22 @@
-use std::future::pending;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::live::Live;
 use super::{Endpoint, Query};
 use crate::broker::{BrokerError, Fault};
 
 /// One held connection that heals: an error after which it cannot be trusted drops it, and the next
 /// command connects again. Commands sent at the same time share it, in one pipeline.
 ///
-/// It does not wait or repeat: how patient to be is its user's business.
-#[derive(Debug)]
+/// It does not repeat: how patient to be is its user's business. Clones share the connection.
+#[derive(Debug, Clone)]
 pub(crate) struct Link(Arc<Inner>);
 
 #[derive(Debug)]
@@ -28,54 +26,32 @@ struct Inner {
     held: Mutex<Held>,
 }
 
-/// A connection and its generation.
-type Connected = Result<(MultiplexedConnection, u64), BrokerError>;
+type Connected = Result<Arc<Live>, BrokerError>;
 
 #[derive(Debug, Default)]
 struct Held {
-    connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that a late error of an old one does not drop its successor.
-    generation: u64,
-    /// When it was last asked for.
-    used: Option<Instant>,
-    /// A task that only ends with the runtime that drives the connection.
-    runtime: Option<AbortOnDropHandle<()>>,
+    live: Option<Arc<Live>>,
+    /// It leads to a Redis that refuses every call, such as a replica: to be replaced, at the pace at
+    /// which that may be tried.
+    is_useless: bool,
     attempt: Option<Attempt>,
+    /// Why the last attempt failed.
+    failed: Option<BrokerError>,
 }
 
 /// A connection that is being made.
 #[derive(Debug)]
 struct Attempt {
-    since: Instant,
+    /// When it ends at the latest.
+    until: Instant,
     task: AbortHandle,
-    outcome: Shared<BoxFuture<'static, Connected>>,
+    outcome: Outcome,
 }
 
-/// How long a connection may lie idle before it is doubted.
-const TRUSTED: Duration = Duration::from_secs(1);
+type Outcome = Shared<BoxFuture<'static, Connected>>;
 
-impl Held {
-    /// Whether there is a connection that cannot have broken without anybody having noticed: Redis or
-    /// something on the way closed it while it was idle, or the runtime that drove it has ended.
-    fn is_trusted(&self) -> bool {
-        self.connection.is_some()
-            && self.used.is_some_and(|at| at.elapsed() <= TRUSTED)
-            && self.runtime.as_ref().is_some_and(|it| !it.is_finished())
-    }
-
-    /// The connection, if there is one, and its generation.
-    fn take_up(&mut self) -> Option<(MultiplexedConnection, u64)> {
-        self.used = Some(Instant::now());
-        let connection = self.connection.clone()?;
-        Some((connection, self.generation))
-    }
-
-    fn drop_generation(&mut self, generation: u64) {
-        if self.generation == generation {
-            self.connection = None;
-        }
-    }
-}
+/// How much longer than a connection may take who waits for it waits, to be told why there is none.
+const MARGIN: Duration = Duration::from_millis(100);
 
 impl Link {
     pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
@@ -99,113 +75,144 @@ impl Link {
         self.0.response_timeout
     }
 
-    /// Connects now if it is not connected.
-    pub(crate) async fn connect(&self) -> Result<(), BrokerError> {
-        self.connection().await.map(drop)
+    /// Connects if it is not connected, and makes sure that a connection that was quiet still lives.
+    /// Each command does so by itself; a call that must not be repeated, and is made of several
+    /// commands, does it before them.
+    pub(crate) async fn ready(&self) -> Result<(), BrokerError> {
+        self.live().await.map(drop)
     }
 
     /// Whether a command can go at once, without a look whether the connection lives.
     pub(crate) fn is_trusted(&self) -> bool {
-        self.0.held.lock().is_trusted()
+        let held = self.0.held.lock();
+        !held.is_useless && held.live.as_ref().is_some_and(|live| live.is_trusted())
     }
 
     /// Has the next command make sure first that the connection lives.
     pub(crate) fn doubt(&self) {
-        self.0.held.lock().used = None;
-    }
-
-    /// Connects if it is not connected, and makes sure that a doubtful connection lives. Before a
-    /// command that must not be repeated: whether one that was sent into a dead connection has run
-    /// would be unknown.
-    pub(crate) async fn revive(&self) -> Result<(), BrokerError> {
-        if self.is_trusted() {
-            return Ok(());
-        }
-        match self.query(&redis::cmd("PING")).await {
-            Err(BrokerError::Disconnected(_)) => self.connect().await,
-            Err(error) if error.fault() == Fault::Reconnect => Err(error),
-            // Whatever else Redis says, it answers.
-            _ => Ok(()),
+        if let Some(live) = &self.0.held.lock().live {
+            live.doubt();
         }
     }
 
-    async fn connection(&self) -> Connected {
-        let attempt = {
-            let mut held = self.0.held.lock();
-            if let Some(connected) = held.take_up() {
-                return Ok(connected);
+    async fn live(&self) -> Connected {
+        let inner = &self.0;
+        let live = async {
+            if let Some(live) = inner.take_up() {
+                if live.is_trusted() || live.gives_a_sign().await {
+                    return Ok(live);
+                }
+                inner.drop_live(&live);
             }
-            self.0.attempt(&mut held)
+            inner.attempt().await
         };
-        let connected = tokio::time::timeout(self.0.patience(), attempt).await;
-        connected.unwrap_or_else(|elapsed| {
-            let address = self.0.endpoint.address();
-            Err(BrokerError::no_connection(address, elapsed))
-        })
+        let limit = inner.endpoint.connect_timeout() + MARGIN;
+        match tokio::time::timeout(limit, live).await {
+            Ok(live) => live,
+            // Why it failed before says more than that it is late again.
+            Err(elapsed) => {
+                let failed = inner.held.lock().failed.clone();
+                Err(failed.unwrap_or_else(|| inner.endpoint.too_late(elapsed)))
+            }
+        }
     }
 }
 
 impl Inner {
-    /// More than it takes to connect. What takes longer is on a runtime that nobody drives any more.
-    fn patience(&self) -> Duration {
-        self.endpoint.connect_timeout() + Duration::from_millis(500)
+    /// The connection that there is, unless it is to be replaced now.
+    fn take_up(self: &Arc<Self>) -> Option<Arc<Live>> {
+        let mut held = self.held.lock();
+        held.live.take_if(|live| live.has_ended());
+        if held.is_useless && held.live.is_some() && self.endpoint.pace.may_go_on() {
+            held.live = None;
+            // Whoever finds no connection joins it.
+            drop(self.begin(&mut held, Duration::ZERO));
+        }
+        held.live.clone()
     }
 
-    /// The one attempt to connect that all wait for. A task of its own, because who began it may be a
-    /// future that is kept and not polled any more.
-    fn attempt(self: &Arc<Self>, held: &mut Held) -> Shared<BoxFuture<'static, Connected>> {
+    /// The one attempt to connect that all wait for.
+    fn attempt(self: &Arc<Self>) -> Outcome {
+        let mut held = self.held.lock();
         match &held.attempt {
             // Finished and still here: it panicked, or its runtime has ended.
-            Some(it) if !it.task.is_finished() && it.since.elapsed() < self.patience() => {
-                it.outcome.clone()
+            Some(it) if !it.task.is_finished() && Instant::now() < it.until => it.outcome.clone(),
+            _ => self.begin(&mut held, self.endpoint.pace.pause()),
+        }
+    }
+
+    /// A task of its own, because who begins it may be a future that is kept and not polled any more.
+    fn begin(self: &Arc<Self>, held: &mut Held, pause: Duration) -> Outcome {
+        let connect = AbortOnDropHandle::new(tokio::spawn(self.clone().connect(pause)));
+        let task = connect.abort_handle();
+        let outcome = connect.map(|ended| ended.unwrap_or(Err(BrokerError::NotSent)));
+        let outcome = outcome.boxed().shared();
+        held.attempt = Some(Attempt {
+            // What takes longer is on a runtime that nobody drives any more.
+            until: Instant::now() + pause + self.endpoint.connect_timeout() + 5 * MARGIN,
+            task,
+            outcome: outcome.clone(),
+        });
+        outcome
+    }
+
+    async fn connect(self: Arc<Self>, pause: Duration) -> Connected {
+        tokio::time::sleep(pause).await;
+        let connected = self.endpoint.connect(self.response_timeout).await;
+        let mut held = self.held.lock();
+        held.attempt = None;
+        match connected {
+            Ok(live) => {
+                let live = Arc::new(live);
+                held.live = Some(live.clone());
+                held.is_useless = false;
+                held.failed = None;
+                Ok(live)
             }
-            _ => {
-                let connect = AbortOnDropHandle::new(tokio::spawn(self.clone().connect()));
-                let task = connect.abort_handle();
-                let outcome = connect.map(|ended| match ended {
-                    Ok(connected) => connected,
-                    Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-                    Err(_) => Err(BrokerError::NotSent),
-                });
-                let outcome = outcome.boxed().shared();
-                held.attempt = Some(Attempt {
-                    since: Instant::now(),
-                    task,
-                    outcome: outcome.clone(),
-                });
-                outcome
+            Err(error) => {
+                self.endpoint.pace.failed();
+                held.failed = Some(error.clone());
+                Err(error)
             }
         }
     }
 
-    async fn connect(self: Arc<Self>) -> Connected {
-        let connection = self.endpoint.connect(self.response_timeout).await;
+    /// Sees to it that the next command gets another connection.
+    fn drop_live(&self, live: &Arc<Live>) {
+        if !live.has_served() {
+            self.endpoint.pace.failed();
+        }
+        self.held
+            .lock()
+            .live
+            .take_if(|held| Arc::ptr_eq(held, live));
+    }
+
+    fn replace_live(&self, live: &Arc<Live>) {
         let mut held = self.held.lock();
-        held.attempt = None;
-        let connection = connection?;
-        held.runtime = Some(AbortOnDropHandle::new(tokio::spawn(pending())));
-        held.generation += 1;
-        held.connection = Some(connection.clone());
-        Ok((connection, held.generation))
+        if held
+            .live
+            .as_ref()
+            .is_some_and(|held| Arc::ptr_eq(held, live))
+        {
+            held.is_useless = true;
+        }
     }
 }
 
 impl Query for Link {
     async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
-        let (mut connection, generation) = self.connection().await?;
-        let reply = connection
-            .send_packed_command(command)
-            .await
-            .and_then(Value::extract_error);
-        match reply {
-            Ok(value) => Ok(value),
-            Err(error) => {
-                let error = BrokerError::classify(error, self.0.response_timeout);
-                if error.fault() == Fault::Reconnect {
-                    self.0.held.lock().drop_generation(generation);
-                }
-                Err(error)
+        let live = self.live().await?;
+        let reply = live.send(command).await;
+        reply.map_err(|error| {
+            let error = BrokerError::classify(error, self.0.response_timeout);
+            match error.fault() {
+                // It can be asked, and it may become what it was.
+                Fault::Reconnect if error.is_answer() => self.0.replace_live(&live),
+                Fault::Reconnect => self.0.drop_live(&live),
+                _ => {}
             }
-        }
+            error
+        })
     }
 }

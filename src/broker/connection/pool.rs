@@ -1,73 +1,74 @@
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_redis::{Connection, Manager, PoolConfig, PoolError, Runtime, Timeouts};
+use parking_lot::Mutex;
 use redis::{Cmd, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
-use super::{Endpoint, Query};
-use crate::broker::{BrokerError, Fault};
+use super::moment::Moment;
+use super::{Endpoint, Link, PerRuntime, Query};
+use crate::broker::BrokerError;
 
-/// Connections for calls that come now and then, from many places: bulk enqueues, the recoverer,
-/// the forwarder.
+const LAST_LOOK: Duration = Duration::from_millis(100);
+
+/// A few links, lent one at a time to calls that come now and then, from many places: bulk enqueues,
+/// looks by hand, a server's upkeep.
+#[derive(Debug)]
 pub(crate) struct Pool {
-    pool: deadpool_redis::Pool,
-    address: String,
-    connect_timeout: Duration,
-    command_timeout: Duration,
+    endpoint: Arc<Endpoint>,
+    /// Those not lent; the one that came back last goes first.
+    links: Mutex<Vec<Link>>,
+    places: Semaphore,
+    /// When one of them last did what it was asked to.
+    worked: Moment,
 }
 
 impl Pool {
-    pub(crate) fn new(endpoint: &Endpoint, size: usize) -> Result<Self, BrokerError> {
-        let fail = |error| BrokerError::connect(error, endpoint.address());
-        let command_timeout = endpoint.command_timeout();
-        // Built by hand, because the library's own config drops the socket settings of the URL.
-        let manager =
-            Manager::new_with_config(endpoint.connection_info(), endpoint.config(command_timeout))
-                .map_err(fail)?;
-        let pool = deadpool_redis::Pool::builder(manager)
-            .config(PoolConfig::new(size))
-            .runtime(Runtime::Tokio1)
-            // None of these waits has a limit by default.
-            .timeouts(Timeouts {
-                wait: Some(command_timeout),
-                create: Some(endpoint.connect_timeout()),
-                recycle: Some(command_timeout),
-            })
-            .build()
-            .map_err(|error| BrokerError::Refused(Arc::new(error)))?;
-        Ok(Self {
-            pool,
-            address: endpoint.address().to_owned(),
-            connect_timeout: endpoint.connect_timeout(),
-            command_timeout,
-        })
+    pub(crate) fn new(endpoint: Arc<Endpoint>, size: usize) -> Self {
+        let links = (0..size).map(|_| Link::new(endpoint.clone())).collect();
+        Self {
+            endpoint,
+            links: Mutex::new(links),
+            places: Semaphore::new(size),
+            worked: Moment::now(),
+        }
     }
 
-    /// Host and port, or the socket's path.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
-    /// A connection for several calls in a row: the library asks it for a sign of life once, and not
-    /// before each of them.
-    pub(crate) async fn lend(&self) -> Result<Lent, BrokerError> {
-        // One limit for all: each dead connection that it finds would cost a timeout of its own.
-        let checkout = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;
-        let connection = match checkout {
-            Ok(checkout) => checkout.map_err(|error| self.checkout_error(error))?,
-            Err(elapsed) => return Err(BrokerError::no_connection(&self.address, elapsed)),
-        };
+    /// A link for one call, or for several in a row.
+    pub(crate) async fn lend(&self) -> Result<Lent<'_>, BrokerError> {
+        let place = self.place().await?;
         Ok(Lent {
-            connection: Mutex::new(Some(connection)),
-            command_timeout: self.command_timeout,
+            link: self
+                .links
+                .lock()
+                .pop()
+                .expect("there is one for each place"),
+            pool: self,
+            _place: place,
         })
     }
 
-    fn checkout_error(&self, error: PoolError) -> BrokerError {
-        match error {
-            PoolError::Backend(error) => BrokerError::connect(error, &self.address),
-            error => BrokerError::no_connection(&self.address, error),
+    /// Many may wait, and each has its turn while the calls before it get on. Only where none of them
+    /// has, for as long as a command may take, it is no use to wait.
+    async fn place(&self) -> Result<SemaphorePermit<'_>, BrokerError> {
+        let limit = self.endpoint.command_timeout();
+        let mut place = pin!(self.places.acquire());
+        let mut left = limit;
+        let mut is_last_look = false;
+        loop {
+            if let Ok(place) = timeout(left, &mut place).await {
+                return Ok(place.expect("it is never closed"));
+            }
+            let idle = self.worked.ago();
+            left = match idle < limit {
+                true => limit - idle,
+                false if is_last_look => return Err(BrokerError::Busy(limit)),
+                // It may be this runtime that stood still. What came meanwhile is read first.
+                false => LAST_LOOK,
+            };
+            is_last_look = idle >= limit;
         }
     }
 }
@@ -78,28 +79,53 @@ impl Query for Pool {
     }
 }
 
-/// A connection of a pool.
-pub(crate) struct Lent {
-    /// Gone once the connection cannot be trusted any more.
-    connection: Mutex<Option<Connection>>,
-    command_timeout: Duration,
+/// A pool for each runtime that asks.
+#[derive(Debug)]
+pub(crate) struct Pools {
+    endpoint: Arc<Endpoint>,
+    pools: PerRuntime<Pool>,
 }
 
-impl Query for Lent {
+impl Pools {
+    pub(crate) fn new(endpoint: Arc<Endpoint>, size: usize) -> Self {
+        let pools = {
+            let endpoint = endpoint.clone();
+            PerRuntime::new(move || Pool::new(endpoint.clone(), size))
+        };
+        Self { endpoint, pools }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.endpoint.address()
+    }
+}
+
+impl Query for Pools {
     async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
-        let mut held = self.connection.lock().await;
-        let connection = held.as_mut().ok_or(BrokerError::NotSent)?;
-        let reply = connection
-            .send_packed_command(command)
-            .await
-            .and_then(Value::extract_error);
-        reply.map_err(|error| {
-            let error = BrokerError::classify(error, self.command_timeout);
-            if error.fault() == Fault::Reconnect {
-                // Not handed back: a broken connection would only be found out at its next checkout.
-                held.take().map(Connection::take);
-            }
-            error
-        })
+        self.pools.here().query(command).await
+    }
+}
+
+/// A link of a pool; it goes back when this is dropped.
+pub(crate) struct Lent<'a> {
+    link: Link,
+    pool: &'a Pool,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Query for Lent<'_> {
+    async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
+        let reply = self.link.query(command).await;
+        if reply.is_ok() {
+            self.pool.worked.is_now();
+        }
+        reply
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // Before the place is free.
+        self.pool.links.lock().push(self.link.clone());
     }
 }

@@ -1,7 +1,9 @@
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionAddr, IntoConnectionInfo};
 use thiserror::Error;
 
 use super::RedisConfigError;
+use super::address::Address;
+use super::credentials::Credentials;
 
 /// What is wrong with a Redis URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -21,34 +23,64 @@ pub enum UrlProblem {
 }
 
 /// Where a URL points, and how to log in there.
-pub(super) fn parse(url: &str) -> Result<ConnectionInfo, RedisConfigError> {
+pub(super) struct Target {
+    pub(super) address: Address,
+    pub(super) login: Option<Credentials>,
+    pub(super) database: i64,
+}
+
+pub(super) fn parse(url: &str) -> Result<Target, RedisConfigError> {
     let problem = |problem| RedisConfigError::Url {
         url: scheme_of(url),
         problem,
     };
     let malformed = || problem(UrlProblem::Malformed);
-    match url.split_once("://") {
-        Some(("rediss", _)) if !cfg!(feature = "tls") => {
-            return Err(problem(UrlProblem::TlsFeature));
-        }
-        Some(("redis" | "rediss", rest)) if is_plain(rest) => {}
-        Some(("unix" | "redis+unix", rest)) if is_plain_path(rest) => {}
-        Some(("redis" | "rediss" | "unix" | "redis+unix", _)) => return Err(malformed()),
+    let (scheme, rest) = url
+        .split_once("://")
+        .ok_or_else(|| problem(UrlProblem::Scheme))?;
+    let (has_tls, library_scheme) = match scheme {
+        "rediss" if !cfg!(feature = "tls") => return Err(problem(UrlProblem::TlsFeature)),
+        "rediss" => (true, "redis"),
+        "redis" | "unix" | "redis+unix" => (false, scheme),
         _ => return Err(problem(UrlProblem::Scheme)),
+    };
+    let is_plain = match library_scheme {
+        "redis" => is_plain(rest),
+        _ => is_plain_path(rest),
+    };
+    if !is_plain {
+        return Err(malformed());
     }
-    let info = url.into_connection_info().map_err(|_| malformed())?;
-    match info.addr() {
-        ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } if !is_host(host) => {
-            Err(malformed())
-        }
-        _ => Ok(info),
-    }
+    // The library takes URLs apart; it knows TLS only where it does TLS, which it need not for us.
+    let info = format!("{library_scheme}://{rest}").into_connection_info();
+    let info = info.map_err(|_| malformed())?;
+    let address = match info.addr() {
+        ConnectionAddr::Tcp(host, port) if is_host(host) => Address::Tcp {
+            host: host.clone(),
+            port: *port,
+            tls: has_tls,
+        },
+        ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
+        _ => return Err(malformed()),
+    };
+    let redis = info.redis_settings();
+    let login = match (redis.username(), redis.password()) {
+        (None, None) => None,
+        (None, Some(password)) => Some(Credentials::password(password)),
+        // A user may need no password, and Redis then takes any.
+        (Some(user), password) => Some(Credentials::user(user, password.unwrap_or_default())),
+    };
+    Ok(Target {
+        address,
+        login,
+        database: redis.db(),
+    })
 }
 
 /// As much of a URL as may be shown: where it points, if it can be used.
 pub(super) fn shown(url: &str) -> String {
     match parse(url) {
-        Ok(info) => info.addr().to_string(),
+        Ok(target) => target.address.to_string(),
         Err(_) => scheme_of(url),
     }
 }
@@ -114,7 +146,7 @@ mod tests {
             ("redis://u:sec?secret@h:port", "redis://…"),
             ("redis://:x@secret#x@h/", "redis://…"),
         ] {
-            let error = parse(url).expect_err(url);
+            let error = parse(url).err().expect(url);
             let said = format!("{error} {error:?}");
             assert!(said.contains("cannot be used"), "{said}");
             assert!(said.contains(shown) && !said.contains("secret"), "{said}");
@@ -136,7 +168,7 @@ mod tests {
     #[cfg(not(feature = "tls"))]
     #[test]
     fn tls_urls_without_the_feature_name_the_feature() {
-        let error = parse("rediss://127.0.0.1").expect_err("it needs TLS");
+        let error = parse("rediss://127.0.0.1").err().expect("it needs TLS");
         assert!(error.to_string().contains("feature `tls`"), "{error}");
     }
 }

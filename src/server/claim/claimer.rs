@@ -355,7 +355,7 @@ impl Claimer {
         };
         let link = &self.connections.wake;
         // Now, because who has to wait for a connection may send later than who is polled behind it.
-        link.connect().await?;
+        link.ready().await?;
         let names = ready.iter().map(|&place| &queues[place].queue);
         let block = self.until_ready(block);
         let block = wait_for_work(link, &self.shared.id, &first.queue, names, block);

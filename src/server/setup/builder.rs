@@ -310,7 +310,7 @@ impl ServerBuilder {
         let routes = router.build()?;
         self.check()?;
         let (endpoint, keys) = self.redis.open()?;
-        let connections = Connections::new(endpoint, self.config.lease)?;
+        let connections = Connections::new(endpoint, self.config.lease);
         let signals = Signals::listen_early().map_err(BuildError::Signals)?;
         let served: Vec<_> = self
             .queues

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::broker::{BrokerError, Endpoint, Link, Pool};
+use crate::broker::{Endpoint, Link, Pool};
 use crate::defaults::BLOCK;
 
 /// How long a wait for work may go unanswered. A little less than two blocks, so that a wait which
@@ -27,17 +27,16 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// A beat that goes unanswered must not outlast the lease that it is to extend.
-    pub(crate) fn new(endpoint: Arc<Endpoint>, lease: Duration) -> Result<Self, BrokerError> {
+    pub(crate) fn new(endpoint: Arc<Endpoint>, lease: Duration) -> Self {
         let heartbeat_timeout = endpoint.command_timeout().min(lease / 3);
-        let pool = Pool::new(&endpoint, 2)?;
-        Ok(Self {
+        Self {
             claim: Link::new(endpoint.clone()),
             wake: Link::with_response_timeout(endpoint.clone(), WAKE_TIMEOUT),
             settle: Link::new(endpoint.clone()),
             recover: Link::new(endpoint.clone()),
             heartbeat: Link::with_response_timeout(endpoint.clone(), heartbeat_timeout),
-            pool,
+            pool: Pool::new(endpoint.clone(), 2),
             endpoint,
-        })
+        }
     }
 }

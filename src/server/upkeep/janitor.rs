@@ -51,7 +51,7 @@ impl Janitor {
         self.find_strays(&redis, scan).await
     }
 
-    async fn sweep(&self, redis: &Lent, queue: &Queue) -> Result<(), BrokerError> {
+    async fn sweep(&self, redis: &Lent<'_>, queue: &Queue) -> Result<(), BrokerError> {
         let config = &self.shared.config;
         let (mut completed, mut archived, mut dropped) = (0, 0, 0);
         let mut request = SweepRequest {
@@ -84,7 +84,11 @@ impl Janitor {
     }
 
     /// One step of a slow scan over all records of this server's queues.
-    async fn find_strays(&self, redis: &Lent, scan: &mut RecordScan) -> Result<(), BrokerError> {
+    async fn find_strays(
+        &self,
+        redis: &Lent<'_>,
+        scan: &mut RecordScan,
+    ) -> Result<(), BrokerError> {
         let queues = self.shared.queues.now();
         let lease = self.shared.config.lease;
         let ids = scan.step(redis, &self.shared.keys).await?;

@@ -84,14 +84,14 @@ async fn nobody_listens() {
 #[tokio::test]
 async fn the_name_is_unknown() {
     let url = "redis://no-such-host.invalid/";
-    assert_problem(url, ConnectProblem::Other, "the address may be wrong").await;
+    assert_problem(url, ConnectProblem::Name, "could not be looked up").await;
 }
 
 #[tokio::test]
 async fn the_login_is_refused() {
     let redis = RedisServer::start(&[("requirepass", "right")]);
     let port = redis.port();
-    let words = "check user and password in the URL";
+    let words = "it refused the login; check user and password";
     for login in ["", ":s3cr3t@", "nobody:s3cr3t@", "default:s3cr3t@"] {
         let url = format!("redis://{login}127.0.0.1:{port}/");
         assert_problem(&url, ConnectProblem::Login, words).await;
@@ -168,8 +168,10 @@ async fn what_listens_speaks_no_tls() {
     let redis = RedisServer::shared();
     let url = format!("rediss://127.0.0.1:{}/", redis.port());
     // Redis waits for the end of what it takes for a command.
-    let words = "whether it speaks TLS (rediss://) or not";
-    assert_problem(&url, ConnectProblem::Timeout, words).await;
+    assert_problem(&url, ConnectProblem::Tls, "the TLS handshake failed").await;
+    for (_, text) in refused(&url).await {
+        assert!(!text.contains("redis://"), "{text}");
+    }
 }
 
 /// A Redis of this version, as far as it takes to be asked for it.

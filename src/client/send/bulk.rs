@@ -2,23 +2,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::batch::batch_len;
-use super::{EnqueueError, Enqueued};
-use crate::broker::{BrokerError, EnqueueItem, Fault, Keys, Pool, enqueue, list_queues};
+use crate::broker::{BrokerError, EnqueueItem, Fault, Keys, Pools, enqueue, list_queues};
+use crate::client::{EnqueueError, Enqueued};
 use crate::task::InvalidTask;
 
 /// Enqueues lists of tasks, on connections of its own, so that they do not hold up single enqueues.
-pub(super) struct Bulk {
-    pool: Arc<Pool>,
+pub(in crate::client) struct Bulk {
+    pools: Arc<Pools>,
     keys: Keys,
 }
 
 impl Bulk {
-    pub(super) fn new(pool: Arc<Pool>, keys: Keys) -> Self {
-        Self { pool, keys }
+    pub(in crate::client) fn new(pools: Arc<Pools>, keys: Keys) -> Self {
+        Self { pools, keys }
     }
 
     /// One result for each item, in order.
-    pub(super) async fn enqueue(
+    pub(in crate::client) async fn enqueue(
         &self,
         items: Vec<Result<EnqueueItem, InvalidTask>>,
     ) -> Vec<Result<Enqueued, EnqueueError>> {
@@ -56,7 +56,7 @@ impl Bulk {
         items: Vec<(usize, EnqueueItem)>,
         results: &mut [Result<Enqueued, EnqueueError>],
     ) -> Result<(), BrokerError> {
-        if let Err(error) = list_queues(&*self.pool, &self.keys, [queue].iter()).await {
+        if let Err(error) = list_queues(&*self.pools, &self.keys, [queue].iter()).await {
             refuse(&items, &error, results);
             return Err(error);
         }
@@ -64,7 +64,7 @@ impl Bulk {
         let mut rest = items.as_slice();
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch_len(rest.iter().map(|(_, item)| item)));
-            match enqueue(&*self.pool, &queue, batch.iter().map(|(_, item)| item)).await {
+            match enqueue(&*self.pools, &queue, batch.iter().map(|(_, item)| item)).await {
                 Ok(answers) => {
                     for ((place, item), answer) in batch.iter().zip(answers) {
                         results[*place] = Ok(Enqueued::answered(item, answer));
