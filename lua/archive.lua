@@ -7,7 +7,7 @@
 -- ARGV[3…] for each task: id, lease holder, reason, how many leases were lost in a row (empty:
 --          none), error text
 -- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives), `cancelled`,
---          `operator` or `deleted` (see shared/settle.lua)
+--          `operator`, `deleted` or `superseded` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it. An
 -- archived task holds no lock but one for a time, and its hook is owed if its kind has one. A cancel

@@ -6,7 +6,7 @@
 -- ARGV[2]  empty (see shared/settle.lua)
 -- ARGV[3…] for each task: id, lease holder, delay in ms, 1 when its handler was called (else 0)
 -- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives), `cancelled`,
---          `operator` or `deleted` (see shared/settle.lua)
+--          `operator`, `deleted` or `superseded` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease ends it. A row of lost leases ends only when the
 -- handler was called.

@@ -8,7 +8,7 @@
 --          how many leases were lost in a row (empty: none), how often in a row its payload could not
 --          be decoded (empty: not now), error text
 -- returns  for each task 1 (done), 0 (there is no such lease), -1 (another lease lives),
---          `deadline_passed`, `cancelled`, `operator` or `deleted` (see shared/settle.lua)
+--          `deadline_passed`, `cancelled`, `operator`, `deleted` or `superseded` (see shared/settle.lua)
 --
 -- Keeps: only the holder of the current lease, or a recoverer of one that is surely lost, ends it.
 -- Uses: values, time, keys, types, wake, score, deadlines, waiting, counters, records, locks, taking, waiters, broken, endings, erase, leases, settle

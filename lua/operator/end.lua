@@ -10,7 +10,7 @@
 -- ARGV[5]  the channel's name up to the server's id, on which servers hear of cancels
 -- ARGV[6]  the lease holder if its server is dead, so that an active task is taken over (else empty)
 -- returns  { outcome, lease holder }: `done`, `missing`, `requested` (it runs, and its server was told),
---          `already` (it is archived) or `completed`
+--          `already` (it is archived), `completed` or `superseded` (dropped: a newer task took its place)
 --
 -- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
 -- may not be seen; its record says what was asked, for when the message is lost.
@@ -58,7 +58,10 @@ redis.call('ZREM', key(set), id)
 redis.call('ZREM', key('deadlines'), id)
 redis.call('HDEL', key('leases'), id)
 if what == 'delete' then
-  erase({ task })
+  erase({ task }, 'deleted')
+elseif record.superseded then
+  erase({ task }, 'superseded')
+  return { 'superseded', '' }
 else
   archive({ task }, is_cancel and 'cancelled' or 'operator')
 end

@@ -1,5 +1,5 @@
--- Deletes endings, which the caller has removed from their state set, with their records.
-local function erase(endings)
+-- Deletes endings, which the caller has removed from their state set, with their records, and counts them.
+local function erase(endings, counter)
   local ids = {}
   for i, task in ipairs(endings) do
     ids[i] = task.id
@@ -10,5 +10,5 @@ local function erase(endings)
   end
   bulk('ZREM', key('hooks'), ids)
   tell_waiters(ids)
-  count('deleted', #endings)
+  count(counter, #endings)
 end

@@ -3,7 +3,7 @@
 -- The fields that decide where a task goes. Not the payload, which may be large.
 local DECIDING = {
   'kind', 'retried', 'max_retry', 'priority', 'started_at', 'lost', 'deadline', 'start_before', 'retention',
-  'unique', 'lock_time', 'cancel', 'undecodable', 'last_error',
+  'unique', 'lock_time', 'superseded', 'cancel', 'undecodable', 'last_error',
 }
 
 -- Reads these fields of a record, or the deciding ones: returns them by name, or nil and 'missing' or

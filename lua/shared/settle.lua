@@ -8,6 +8,7 @@
 --   cancelled        archived, because somebody cancelled it and its handler did not decide
 --   operator         archived, because an operator did so while it ran
 --   deleted          erased, because somebody cancelled it so
+--   superseded       erased, because a newer task took its lock while it ran (Unique::replace)
 --
 -- ARGV[2] is empty when the lease's holder settles. A recoverer gives its clock-skew cutoff in ms: then
 -- a lease is ended only while it is past its expiry by that much, is still the one the recoverer saw, and
@@ -18,9 +19,9 @@ local function is_surely_lost(expiry, skew, grace_until)
   return now >= grace_until and (tonumber(expiry) or 0) <= now - skew
 end
 
--- Ends the leases of these tasks, and removes the broken ones. Returns those that were ended, each now
--- with its `record`, its `ending`, and `claimed_at` and `place` of its lease. `...`: the sets that the
--- script then writes.
+-- Ends the leases of these tasks, and removes the broken and the superseded ones. Returns the others that
+-- were ended, each now with its `record`, its `ending`, and `claimed_at` and `place` of its lease. `...`:
+-- the sets that the script then writes.
 local function end_leases(tasks, ...)
   local skew = tonumber(ARGV[2])
   local ids = {}
@@ -34,7 +35,7 @@ local function end_leases(tasks, ...)
     grace_until = finite(redis.call('HGET', key('meta'), 'grace_until')) or 0
   end
 
-  local ended, ended_ids, stale = {}, {}, 0
+  local ended, superseded, ended_ids, stale = {}, {}, {}, 0
   local broken = { missing = {}, malformed = {} }
   -- Whether something else may become of a task than the script wants.
   local has_other_ends = false
@@ -61,9 +62,14 @@ local function end_leases(tasks, ...)
         task.outcome = DONE
         task.record, task.ending = record, ending(id, record)
         task.claimed_at, task.place = claimed_at, finite(place)
-        ended[#ended + 1] = task
+        if record.superseded then
+          task.outcome = 'superseded'
+          superseded[#superseded + 1] = task.ending
+        else
+          ended[#ended + 1] = task
+        end
         ended_ids[#ended_ids + 1] = id
-        has_other_ends = has_other_ends or record.cancel or record.deadline or record.start_before
+        has_other_ends = has_other_ends or record.cancel or record.superseded or record.deadline or record.start_before
       else
         task.outcome = GONE
         table.insert(broken[problem], id)
@@ -81,6 +87,7 @@ local function end_leases(tasks, ...)
     redis.call('HDEL', key('leases'), unpack(ended_ids))
   end
   remove_broken('active', broken.missing, broken.malformed)
+  erase(superseded, 'superseded')
   count('stale', stale)
   return ended
 end
@@ -139,7 +146,7 @@ local function settle_cancelled(ended)
   end
   archive(endings.cancelled, 'cancelled')
   archive(endings.operator, 'operator')
-  erase(endings.deleted)
+  erase(endings.deleted, 'deleted')
   return others
 end
 

@@ -25,7 +25,7 @@ pub enum EnqueueOutcome {
     /// Another task has its lock ([`Unique`](crate::Unique)); nothing was changed, and `id` is that
     /// task's.
     Duplicate,
-    /// The task that has its lock took its payload and due time; `id` is that task's.
+    /// The task that has its lock waited, and is now this task but for its id, which `id` says.
     Replaced,
 }
 

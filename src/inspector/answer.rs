@@ -24,6 +24,8 @@ pub enum Operated {
         /// That task's id.
         holder: String,
     },
+    /// A newer task has taken its place ([`Unique::replace`](crate::Unique::replace)), so it was dropped.
+    Superseded,
     /// It runs, and its server was told: its handler is cancelled.
     Requested {
         /// That server's id.
@@ -39,6 +41,7 @@ impl From<Answer> for Operated {
             Answer::Active => Self::Active,
             Answer::Completed => Self::Completed,
             Answer::Already => Self::Already,
+            Answer::Superseded => Self::Superseded,
             Answer::OtherKind { kind } => Self::OtherKind { kind },
             Answer::Duplicate { holder } => Self::Duplicate { holder },
             Answer::Requested { server } => Self::Requested { server },

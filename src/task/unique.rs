@@ -57,8 +57,15 @@ impl Unique {
         }
     }
 
-    /// A task that waits takes the payload and due time of the next one with its key: a debounce.
-    /// While the holder runs, the next one is accepted and takes the lock over.
+    /// A task that waits becomes the next one with its key: a debounce. It takes over all of it, with
+    /// all its retries, but keeps its own id and its own [longest wait](Self::max_wait).
+    ///
+    /// While the holder runs, the next one is accepted and takes the lock over. The holder's attempt is
+    /// then its last: unless it succeeds, the task is dropped, however the attempt ends, so that an
+    /// older task never runs after a newer one.
+    ///
+    /// Only tasks of one kind replace each other: with [`across_kinds`](Self::across_kinds) one of
+    /// another kind is a duplicate.
     pub fn replace() -> Self {
         Self::new(Mode::Replace)
     }

@@ -13,7 +13,7 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use crate::broker::operator::EndWish;
 use crate::broker::{ArchiveReason, HookEnd};
-use crate::model::{Health, Model, Stands};
+use crate::model::{Health, Model, Stands, Task};
 use crate::op::*;
 use crate::shapes::{IDS, KINDS, PAYLOADS, SERVERS, SKEW, SPANS};
 
@@ -29,7 +29,7 @@ impl ReferenceStateMachine for Machine {
     }
 
     fn transitions(model: &Model) -> BoxedStrategy<Op> {
-        let groups = [enqueue(), leases(model), servers(model), people(model)];
+        let groups = [enqueue(model), leases(model), servers(model), people(model)];
         Union::new_weighted(groups.into_iter().flatten().collect()).boxed()
     }
 
@@ -74,14 +74,26 @@ fn id_of(ids: Vec<Id>) -> BoxedStrategy<Id> {
     }
 }
 
-fn ids_where(model: &Model, is_wanted: impl Fn(&crate::model::Task) -> bool) -> Vec<Id> {
+/// One of these ids in half of all cases, if there are any.
+fn often_of(ids: Vec<Id>, other: BoxedStrategy<Id>) -> BoxedStrategy<Id> {
+    match ids.is_empty() {
+        true => other,
+        false => prop_oneof![select(ids), other].boxed(),
+    }
+}
+
+fn ids_where(model: &Model, is_wanted: impl Fn(&Task) -> bool) -> Vec<Id> {
     let tasks = model.tasks.iter().filter(|(_, task)| is_wanted(task));
     tasks.map(|(&id, _)| id).collect()
 }
 
-fn enqueue() -> Weighted {
+fn enqueue(model: &Model) -> Weighted {
+    let one = match tasks::replacing(model) {
+        Some(replacing) => prop_oneof![tasks::new(), replacing].boxed(),
+        None => tasks::new().boxed(),
+    };
     let batch = prop_oneof![
-        4 => vec(tasks::new(), 1..=1),
+        4 => vec(one, 1..=1),
         3 => vec(tasks::new(), 2..=5),
         1 => vec(tasks::large(), 2..=3),
     ];
@@ -97,6 +109,7 @@ fn held(model: &Model) -> BoxedStrategy<Held> {
         1 => Just(Which::OtherNumber),
     ];
     let id = id_of(ids_where(model, |task| task.lease().is_some()));
+    let id = often_of(ids_where(model, Task::is_fated), id);
     (id, lease)
         .prop_map(|(id, lease)| Held { id, lease })
         .boxed()
@@ -144,6 +157,13 @@ fn leases(model: &Model) -> Weighted {
     let are_some = model.tasks.values().any(|task| task.lease().is_some());
     let often = |weight| if are_some { weight } else { 1 };
     let is_cancelled = model.tasks.values().any(|task| task.cancel.is_some());
+    let settled = |weight| {
+        if model.tasks.values().any(Task::is_fated) {
+            2 * weight
+        } else {
+            often(weight)
+        }
+    };
     let held = held(model);
     let room = prop_oneof![1 => Just(0), 6 => 1..6usize];
     let claim = (select(&SERVERS[..]), room, span());
@@ -180,7 +200,7 @@ fn leases(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
-            often(8),
+            settled(8),
             retries(held.clone())
                 .prop_map(|tasks| Op::Retry {
                     by: Settler::Holder,
@@ -189,7 +209,7 @@ fn leases(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
-            often(5),
+            settled(5),
             archives(held)
                 .prop_map(|tasks| Op::Archive {
                     by: Settler::Holder,
@@ -198,7 +218,7 @@ fn leases(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
-            often(4),
+            settled(4),
             vec(
                 defer.prop_map(|(task, delay, started)| Defer {
                     task,
@@ -211,7 +231,7 @@ fn leases(model: &Model) -> Weighted {
             .boxed(),
         ),
         (
-            often(4),
+            settled(4),
             vec(
                 release.prop_map(|(task, started)| Release { task, started }),
                 1..4,
@@ -318,7 +338,10 @@ fn people(model: &Model) -> Weighted {
     let ended = id_of(ids_where(model, |task| task.has_ended()));
     let active = id_of(ids_where(model, |task| task.is_active()));
     let wish = select(vec![EndWish::Decide, EndWish::Archive, EndWish::Delete]);
-    let end = (prop_oneof![active, id()], wish, any::<bool>());
+    let superseded = ids_where(model, |task| task.superseded);
+    let are_superseded = !superseded.is_empty();
+    let end = often_of(superseded, prop_oneof![active, id()].boxed());
+    let end = (end, wish, any::<bool>());
     let damage = select(vec![
         Damage::Unlisted,
         Damage::NoRecord,
@@ -340,7 +363,7 @@ fn people(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
-            5,
+            if are_superseded { 16 } else { 6 },
             end.prop_map(|(id, wish, is_cancel)| Op::End {
                 id,
                 wish,

@@ -112,6 +112,8 @@ pub struct Unique {
     pub mode: Mode,
     /// `None`: by kind and payload.
     pub key: Option<&'static str>,
+    /// A given key is shared by all kinds.
+    pub across_kinds: bool,
     /// For a lock for a time: its time. Else the longest time.
     pub lasts: Option<u64>,
     pub max_wait: Option<u64>,

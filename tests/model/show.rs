@@ -158,6 +158,9 @@ impl Display for New {
 impl Display for Unique {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "lock {}/{}", self.mode.name(), self.key.unwrap_or("own"))?;
+        if self.across_kinds {
+            f.write_str(" across kinds")?;
+        }
         if let Some(time) = self.lasts {
             write!(f, " for {:?}", ms(time))?;
         }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Answer;
-use crate::model::Model;
-use crate::op::Op;
+use crate::broker::EnqueueAnswer;
+use crate::model::{Model, Stands};
+use crate::op::{New, Op};
 
 #[derive(Default)]
 pub struct Tally {
@@ -40,6 +41,7 @@ const MUST_MEET: &[&str] = &[
     "replaced",
     "retried",
     "stale",
+    "superseded",
     "swept_archived",
     "swept_completed",
     "answer Active",
@@ -49,6 +51,7 @@ const MUST_MEET: &[&str] = &[
     "answer Duplicate",
     "answer Missing",
     "answer Requested",
+    "answer Superseded",
     "extended Cancelled",
     "extended Done",
     "extended Lost",
@@ -64,6 +67,7 @@ const MUST_MEET: &[&str] = &[
     "settled Done(Released)",
     "settled Done(Retried)",
     "settled Done(Deleted)",
+    "settled Done(Superseded)",
     "settled Gone",
     "settled Stale",
     "watched archived",
@@ -72,6 +76,8 @@ const MUST_MEET: &[&str] = &[
     "watched waiting",
     "claimed up to the bytes",
     "claimed while paused",
+    "a task of another kind holds the lock",
+    "a failed task replaced",
     "lock ended",
     "message ended",
     "message of a cancel",
@@ -102,6 +108,7 @@ impl Tally {
                 let word = answer.split(' ').next().unwrap_or_default();
                 met.insert(format!("answer {word}"));
             }
+            Answer::Enqueued(answers) => met.extend(merges(op, before, answers)),
             Answer::Watched { state, .. } => {
                 met.insert(format!("watched {state}"));
             }
@@ -159,4 +166,23 @@ impl Tally {
         met.truncate(n);
         met
     }
+}
+
+/// What is told of how new tasks meet those that hold their locks.
+fn merges(op: &Op, before: &Model, answers: &[EnqueueAnswer]) -> BTreeSet<String> {
+    let Op::Enqueue(tasks) = op else {
+        return BTreeSet::new();
+    };
+    let what = |(new, answer): (&New, &EnqueueAnswer)| match answer {
+        EnqueueAnswer::Duplicate { holder } => {
+            let holder = before.tasks.get(&**holder)?;
+            (holder.kind != new.kind).then(|| "a task of another kind holds the lock".to_owned())
+        }
+        EnqueueAnswer::Replaced { holder } => {
+            let holder = before.tasks.get(&**holder)?;
+            matches!(holder.stands, Stands::Retry(_)).then(|| "a failed task replaced".to_owned())
+        }
+        _ => None,
+    };
+    tasks.iter().zip(answers).filter_map(what).collect()
 }

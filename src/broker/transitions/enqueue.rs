@@ -30,7 +30,7 @@ pub(crate) enum EnqueueAnswer {
     Duplicate {
         holder: String,
     },
-    /// The holder took its payload and due time.
+    /// The holder became this task, but for its id.
     Replaced {
         holder: String,
     },

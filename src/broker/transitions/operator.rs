@@ -32,6 +32,8 @@ pub(crate) enum Answer {
     Duplicate {
         holder: String,
     },
+    /// A newer task has taken its place, and it was dropped.
+    Superseded,
     /// It runs, and its server was told. The server's id.
     Requested {
         server: String,
@@ -169,6 +171,7 @@ fn to_answer(word: &str, detail: &str) -> Option<Answer> {
         "active" => Answer::Active,
         "completed" => Answer::Completed,
         "already" => Answer::Already,
+        "superseded" => Answer::Superseded,
         "kind" => Answer::OtherKind {
             kind: detail.to_owned(),
         },

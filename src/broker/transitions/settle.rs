@@ -80,8 +80,8 @@ pub(crate) enum Settled {
     Stale,
 }
 
-/// What became of a task whose lease ended: what was wanted, unless its next attempt would be too late, or
-/// somebody has cancelled it.
+/// What became of a task whose lease ended: what was wanted, unless its next attempt would be too late,
+/// somebody has cancelled it, or a newer task has taken its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Became {
     Completed,
@@ -90,6 +90,8 @@ pub(crate) enum Became {
     Deferred,
     Released,
     Deleted,
+    /// Dropped, because a newer task took its lock while it ran.
+    Superseded,
 }
 
 /// Who ends a lease.
@@ -272,6 +274,9 @@ impl FromRedisValue for Word {
             Value::Int(0) => Ok(Self::Gone),
             Value::Int(-1) => Ok(Self::Stale),
             Value::BulkString(word) if word == b"deleted" => Ok(Self::Instead(Became::Deleted)),
+            Value::BulkString(word) if word == b"superseded" => {
+                Ok(Self::Instead(Became::Superseded))
+            }
             Value::BulkString(word) => {
                 let reason = ArchiveReason::parse(&String::from_utf8(word)?);
                 let archived = reason.map(|reason| Self::Instead(Became::Archived(reason)));
@@ -343,6 +348,7 @@ mod tests {
             (&retry, Value::Int(-1), Some(Settled::Stale)),
             (&retry, Value::Int(2), None),
             (&retry, text("deleted"), done(Became::Deleted)),
+            (&RELEASE, text("superseded"), done(Became::Superseded)),
             (&defer, text("cancelled"), done(Became::Archived(Cancelled))),
             (
                 &retry,

@@ -45,6 +45,18 @@ pub enum Event {
         /// Its queue.
         queue: String,
     },
+    /// An attempt did not succeed, and a newer task had taken its place
+    /// ([`Unique::replace`](crate::Unique::replace)): the task was dropped.
+    Superseded {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
+        /// What it failed with; empty where it did not fail.
+        error: String,
+    },
     /// The server lost the lease of a task that it was running.
     LeaseLost {
         /// The task's id.
@@ -114,6 +126,9 @@ impl Event {
                 id, kind, queue, ..
             }
             | Self::Archived {
+                id, kind, queue, ..
+            }
+            | Self::Superseded {
                 id, kind, queue, ..
             }
             | Self::Deleted { id, kind, queue }

@@ -34,6 +34,9 @@ stats! {
     archived,
     /// Running tasks that somebody had cancelled so that they were deleted.
     deleted,
+    /// Attempts that did not succeed and whose place a newer task had taken
+    /// ([`Unique::replace`](crate::Unique::replace)): dropped.
+    superseded,
     /// Tasks put off: snoozed, or of a kind that this server does not know.
     deferred,
     /// Tasks handed back at shutdown.

@@ -35,6 +35,10 @@ pub(crate) fn settled(shared: &Shared, task: TaskName<'_>, how: &How, became: Be
             counters.deleted.add(1);
             deleted(shared, task);
         }
+        Became::Superseded => {
+            counters.superseded.add(1);
+            superseded(shared, task, how.error());
+        }
     }
 }
 
@@ -113,5 +117,24 @@ fn deleted(shared: &Shared, task: TaskName<'_>) {
         id: task.id.to_owned(),
         kind: task.kind.to_owned(),
         queue: task.queue.name.to_string(),
+    });
+}
+
+fn superseded(shared: &Shared, task: TaskName<'_>, error: &str) {
+    log_limited!(
+        shared,
+        &*task.queue.name,
+        info,
+        "the attempt did not succeed, and the task was dropped, because a newer one has taken its place",
+        task.id = task.id,
+        task.kind = task.kind,
+        attempt = task.attempt,
+        error,
+    );
+    shared.observe(|| Event::Superseded {
+        id: task.id.to_owned(),
+        kind: task.kind.to_owned(),
+        queue: task.queue.name.to_string(),
+        error: error.to_owned(),
     });
 }

@@ -12,6 +12,7 @@ mod modes;
 mod operator;
 mod refused;
 mod replace;
+mod superseded;
 mod times;
 
 /// A task with this lock, under the key `key`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{Client, EnqueueOutcome, Enqueued, Unique};
+use windlass::{Client, EnqueueOutcome, Enqueued, NewTask, RawTask, RetryPolicy, Unique};
 
 use super::assert_duplicate_of;
 use crate::support::{HOUR, Stage, ms, task};
@@ -63,21 +63,109 @@ async fn a_waiting_task_takes_payload_and_due_time() {
 }
 
 #[tokio::test]
-async fn a_task_that_waits_for_its_retry_is_replaced_too() {
-    let stage = Stage::new("retry").await;
+async fn a_waiting_task_becomes_the_next_one_but_for_its_id() {
+    let stage = Stage::new("becomes").await;
     let client = stage.client().await;
     let (server, mut calls) = stage.serve_puppet().await;
-    let first = edit(&client, "1", Duration::ZERO, Unique::replace()).await;
-    calls.next().await.retry_after(HOUR);
+    let unique = || Unique::replace().key("key").at_most(2 * HOUR);
+    let soon = stage.in_future(HOUR / 2).await;
+    let first = client.enqueue(task("1")).unique(unique());
+    let first = first
+        .max_retry(1)
+        .priority(9)
+        .retention(HOUR)
+        .deadline(soon);
+    let first = first.start_before(soon).timeout(HOUR).header("of", "1");
+    let first = first.header("first", "1").await.unwrap();
+    calls.next().await.retry_after(HOUR / 4);
     stage.wait_for_state(&first.id, "retry").await;
-    assert_replaced(
-        &first.id,
-        &edit(&client, "2", Duration::ZERO, Unique::replace()).await,
-    );
+    stage.set(&first.id, "lost", 2).await;
+    stage.set(&first.id, "undecodable", 2).await;
+
+    // Each is as one that nothing was there before: all of its own, and nothing of what was.
+    let late = stage.in_future(20 * HOUR).await;
+    let bare = || task("2").delay(HOUR);
+    let full = || {
+        let full = task("3").run_at(late).max_retry(3);
+        let full = full.priority(1).retention(2 * HOUR).deadline(late);
+        let full = full.start_before(late).no_timeout().header("of", "3");
+        full.retry_policy(RetryPolicy::fixed(HOUR))
+    };
+    for new in [&bare as &dyn Fn() -> NewTask, &full, &bare] {
+        let other = new().unique(unique().key("other"));
+        let other = client.enqueue(other).await.unwrap();
+        let answer = client.enqueue(new().unique(unique())).await.unwrap();
+        assert_replaced(&first.id, &answer);
+        let [mut became, mut fresh] =
+            [stage.record(&first.id).await, stage.record(&other.id).await];
+        assert_eq!(became.remove("unique").unwrap(), "replace:kind{key}");
+        assert_eq!(fresh.remove("unique").unwrap(), "replace:kind{other}");
+        assert_eq!(became, fresh);
+        let deadlines = [&first.id, &other.id].map(|id| stage.score("deadlines", id));
+        let [became, fresh] = futures::future::join_all(deadlines).await[..] else {
+            unreachable!()
+        };
+        assert_eq!(became, fresh);
+        let inspector = stage.inspector().await;
+        inspector.delete("default", &other.id).await.unwrap();
+    }
+    stage.audit().await;
+    stage
+        .inspector()
+        .await
+        .run("default", &first.id)
+        .await
+        .unwrap();
     let call = calls.next().await;
     let seen = (call.id(), &*call.payload(), call.context.retried());
-    assert_eq!(seen, (&*first.id, "2", 1));
+    assert_eq!(seen, (&*first.id, "2", 0));
     call.complete();
+    server.stop().await;
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_task_keeps_the_time_of_its_own_id() {
+    let stage = Stage::new("own-id").await;
+    let client = stage.client().await;
+    let unique = || Unique::replace().key("key");
+    let enqueue = |id: &str| {
+        client
+            .enqueue(task("x"))
+            .id(id)
+            .delay(HOUR)
+            .unique(unique())
+    };
+    enqueue("first").await.unwrap();
+    let enqueued_at = stage.record("first").await["enqueued_at"].clone();
+    assert_replaced("first", &enqueue("second").await.unwrap());
+    assert_eq!(stage.record("first").await["enqueued_at"], enqueued_at);
+    assert_eq!(stage.state("second").await, "gone");
+}
+
+#[tokio::test]
+async fn tasks_of_two_kinds_never_replace_each_other() {
+    let stage = Stage::new("kinds").await;
+    let client = stage.client().await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let enqueue = async |kind: &str, delay| {
+        let unique = Unique::replace().key("key").across_kinds();
+        let enqueue = client.enqueue(RawTask::new(kind, kind)).delay(delay);
+        enqueue.unique(unique).await.unwrap()
+    };
+    let first = enqueue("kind", HOUR).await;
+    assert!(first.is_new());
+    assert_duplicate_of(&first.id, &enqueue("other", HOUR).await);
+    assert_replaced(&first.id, &enqueue("kind", Duration::ZERO).await);
+
+    let call = calls.next().await;
+    assert_duplicate_of(&first.id, &enqueue("other", HOUR).await);
+    let record = stage.record(&first.id).await;
+    assert_eq!((&*record["kind"], &*record["payload"]), ("kind", "kind"));
+    assert!(!record.contains_key("superseded"));
+    call.complete();
+    stage.wait_for_state(&first.id, "gone").await;
+    assert!(enqueue("other", HOUR).await.is_new());
     server.stop().await;
     stage.audit().await;
 }
@@ -141,14 +229,7 @@ async fn a_running_task_lets_the_next_one_in_and_hands_the_lock_over() {
         &edit(&client, "3", HOUR, Unique::replace()).await,
     );
 
-    // The first one fails, runs again and ends: the lock is the second one's all along.
-    running.retry_after(Duration::ZERO);
-    let running = calls.next().await;
-    assert_eq!((running.id(), &*running.payload()), (&*first.id, "1"));
-    assert_replaced(
-        &second.id,
-        &edit(&client, "4", HOUR, Unique::replace()).await,
-    );
+    // The lock is the second one's all along, and the first one may still succeed.
     running.complete();
     stage.wait_for_state(&first.id, "gone").await;
     assert_replaced(

@@ -4,6 +4,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::model::{Lock, Model};
 use crate::op::*;
 use crate::shapes::{IDS, KINDS, LARGE, LOCK_KEYS, PAYLOADS};
 
@@ -40,6 +41,43 @@ pub fn new() -> impl Strategy<Value = New> {
     })
 }
 
+/// A task that would replace one that is there, or be a duplicate of it for its kind.
+pub fn replacing(model: &Model) -> Option<impl Strategy<Value = New> + use<>> {
+    let free = IDS.iter().filter(|id| !model.tasks.contains_key(*id));
+    let free: Vec<_> = free.copied().collect();
+    let target = |(name, lock): (&String, &Lock)| {
+        let key = |key: &&&str| name.ends_with(&format!("{{{key}}}"));
+        let key = *LOCK_KEYS.iter().find(key)?;
+        let holder = model.tasks.get(lock.id)?;
+        (lock.mode == Mode::Replace).then_some((holder.kind, key, name.starts_with('{')))
+    };
+    let targets: Vec<_> = model.locks.iter().filter_map(target).collect();
+    if free.is_empty() || targets.is_empty() {
+        return None;
+    }
+    let new = (
+        new(),
+        select(free),
+        select(targets),
+        any::<bool>(),
+        unique(),
+    );
+    let new = new.prop_map(
+        |(new, id, (kind, key, across_kinds), of_any_kind, unique)| New {
+            id,
+            kind: if of_any_kind { new.kind } else { kind },
+            unique: Some(Unique {
+                mode: Mode::Replace,
+                key: Some(key),
+                across_kinds,
+                ..unique
+            }),
+            ..new
+        },
+    );
+    Some(new)
+}
+
 /// Two of them do not fit into one claim.
 pub fn large() -> impl Strategy<Value = New> {
     new().prop_map(|new| New {
@@ -73,13 +111,15 @@ fn unique() -> impl Strategy<Value = Unique> {
         3 => Just(Mode::Replace),
     ];
     let key = prop_oneof![3 => select(&LOCK_KEYS[..]).prop_map(Some), 1 => Just(None)];
+    let key = (key, prop::bool::weighted(0.3));
     // Long enough not to end by Redis' own clock before the test looks.
     let lasts = select(vec![600_000, 7_200_000]);
     let wait = weighted(0.5, select(vec![1_000, 60_000]));
     (mode, key, weighted(0.3, lasts.clone()), lasts, wait).prop_map(
         |(mode, key, at_most, time, wait)| Unique {
             mode,
-            key,
+            key: key.0,
+            across_kinds: key.1 && key.0.is_some(),
             lasts: match mode {
                 Mode::Time => Some(time),
                 _ => at_most,

@@ -78,11 +78,11 @@ impl Model {
     }
 
     /// Deletes a task.
-    pub(super) fn erase(&mut self, id: Id) {
+    pub(super) fn erase(&mut self, id: Id, counter: &str) {
         self.free_lock(id);
         self.tasks.remove(id);
         self.tell(id);
-        self.count("deleted", 1);
+        self.count(counter, 1);
     }
 
     /// Tells those who wait for the task's end.

@@ -10,20 +10,16 @@ impl Model {
         let due_before = self.next_due();
         let mut became_pending = false;
         let mut answers = Vec::new();
-        let mut new = Vec::new();
         for (i, task) in batch.iter().enumerate() {
             let answer = self.admit(task);
             let (count, moved) = match &answer {
                 EnqueueAnswer::New => {
                     self.create(task, i + 1);
-                    new.push((task.id, i + 1));
                     ("enqueued", task.id)
                 }
                 EnqueueAnswer::Replaced { holder } => {
                     let holder = self.known(holder);
-                    // A holder from before this batch goes behind the batch.
-                    let i = new.iter().find(|(id, _)| *id == holder);
-                    self.replace(holder, task, i.map_or(batch.len(), |&(_, i)| i));
+                    self.replace(holder, task, i + 1);
                     ("replaced", holder)
                 }
                 EnqueueAnswer::Exists | EnqueueAnswer::Duplicate { .. } => ("duplicates", ""),
@@ -45,7 +41,7 @@ impl Model {
         self.tasks.get_key_value(id).expect("a holder exists").0
     }
 
-    fn admit(&self, new: &New) -> EnqueueAnswer {
+    fn admit(&mut self, new: &New) -> EnqueueAnswer {
         if self.tasks.contains_key(new.id) {
             return EnqueueAnswer::Exists;
         }
@@ -56,19 +52,23 @@ impl Model {
             return EnqueueAnswer::New;
         };
         let holder = lock.id.to_owned();
-        if unique.mode != Mode::Replace || lock.mode != Mode::Replace {
-            return EnqueueAnswer::Duplicate { holder };
-        }
-        // While the holder runs, the next one takes the lock over.
-        match self.tasks[lock.id].waits() {
-            true => EnqueueAnswer::Replaced { holder },
-            false => EnqueueAnswer::New,
+        let both_replace = unique.mode == Mode::Replace && lock.mode == Mode::Replace;
+        match self.tasks.get_mut(lock.id) {
+            Some(task) if both_replace && task.kind == new.kind => {
+                if task.waits() {
+                    return EnqueueAnswer::Replaced { holder };
+                }
+                // While the holder runs, the next one takes the lock over.
+                task.superseded = true;
+                EnqueueAnswer::New
+            }
+            _ => EnqueueAnswer::Duplicate { holder },
         }
     }
 
     /// A lock, unless its holder has ended, cannot be used or names another one. A lock for a time is
     /// held whatever becomes of its task.
-    pub(super) fn lock_in_force(&self, key: &str) -> Option<&Lock> {
+    pub(super) fn lock_in_force(&self, key: &str) -> Option<Lock> {
         let lock = self.locks.get(key)?;
         let holds = |task: &Task| {
             let names = |(mode, named): &(Mode, String)| *mode == lock.mode && named == key;
@@ -76,7 +76,7 @@ impl Model {
             lives && task.unique.as_ref().is_some_and(names)
         };
         let in_force = lock.mode == Mode::Time || self.tasks.get(lock.id).is_some_and(holds);
-        in_force.then_some(lock)
+        in_force.then(|| lock.clone())
     }
 
     fn due_ms(&self, due: Due) -> u64 {
@@ -122,6 +122,7 @@ impl Model {
                 .filter(|unique| unique.mode != Mode::Time)
                 .and_then(|unique| unique.lasts),
             replace_until: max_wait.map(|wait| self.now_ms() + wait),
+            superseded: false,
             has_header: new.header,
             enqueued_at: new.own_id.then(|| self.now_ms()),
             started_at: None,
@@ -142,21 +143,28 @@ impl Model {
         }
     }
 
-    /// The holder takes the payload and the due time, and its lock lasts as long after that.
+    /// The holder becomes the new task, but for its id and its longest wait.
     fn replace(&mut self, holder: Id, new: &New, i: usize) {
         let wanted = self.due_ms(new.due).max(self.now_ms());
-        let task = &self.tasks[holder];
-        let due = task.replace_until.map_or(wanted, |limit| wanted.min(limit));
-        let stands = self.stands(due, i, task.priority);
-        let task = self.tasks.get_mut(holder).expect("it exists");
+        let old = self.tasks[holder].clone();
+        let due = old.replace_until.map_or(wanted, |limit| wanted.min(limit));
+        let id = New {
+            id: holder,
+            ..new.clone()
+        };
+        self.create(&id, i);
+        let stands = self.stands(due, i, new.priority);
+        let task = self.tasks.get_mut(holder).expect("it was made");
         task.stands = stands;
-        task.payload = new.payload;
+        task.replace_until = old.replace_until;
+        task.enqueued_at = old.enqueued_at;
         self.take_lock(holder, due);
     }
 }
 
 fn key(new: &New, unique: Unique) -> String {
     match unique.key {
+        Some(key) if unique.across_kinds => format!("{{{key}}}"),
         Some(key) => format!("{}{{{key}}}", new.kind),
         None => sha1(new.kind, new.payload),
     }

@@ -75,7 +75,7 @@ impl Model {
         }
         if !task.is_sound() {
             if wish == EndWish::Delete {
-                self.erase(id);
+                self.erase(id, "deleted");
             } else {
                 self.set_aside_if_broken(id, &mut Vec::new());
             }
@@ -103,8 +103,13 @@ impl Model {
                 return Operated::Requested { server };
             }
         }
+        let is_superseded = self.tasks[id].superseded;
         match wish {
-            EndWish::Delete => self.erase(id),
+            EndWish::Delete => self.erase(id, "deleted"),
+            _ if is_superseded => {
+                self.erase(id, "superseded");
+                return Operated::Superseded;
+            }
             _ if is_cancel => self.bury(id, "cancelled", true),
             _ => self.bury(id, "operator", false),
         }

@@ -290,8 +290,13 @@ impl Model {
                 if self.set_aside_if_broken(id, &mut Vec::new()) {
                     answer = Settled::Gone;
                 } else {
-                    answer = Settled::Done(wanted(at));
-                    ended.push(Ended { at, id, lease });
+                    if self.tasks[id].superseded {
+                        answer = Settled::Done(Became::Superseded);
+                        self.erase(id, "superseded");
+                    } else {
+                        answer = Settled::Done(wanted(at));
+                        ended.push(Ended { at, id, lease });
+                    }
                 }
             }
             stale += usize::from(answer == Settled::Stale && Self::skew(by).is_none());
@@ -316,7 +321,7 @@ impl Model {
                 Some("operator") => (ArchiveReason::Operator, false),
                 Some("delete") => {
                     answers[ended.at] = Settled::Done(Became::Deleted);
-                    self.erase(ended.id);
+                    self.erase(ended.id, "deleted");
                     continue;
                 }
                 _ => {

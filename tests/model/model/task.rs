@@ -27,6 +27,8 @@ pub struct Task {
     pub unique: Option<(Mode, String)>,
     pub lock_time: Option<u64>,
     pub replace_until: Option<u64>,
+    /// A newer task has taken its lock while it ran.
+    pub superseded: bool,
     pub has_header: bool,
     pub enqueued_at: Option<u64>,
     pub started_at: Option<u64>,
@@ -120,6 +122,11 @@ impl Task {
         self.health == Health::Sound
     }
 
+    /// What becomes of it when its lease ends is not for its handler alone to say.
+    pub fn is_fated(&self) -> bool {
+        self.superseded || self.cancel.is_some()
+    }
+
     /// Not what has ended: nothing but the janitor moves that.
     pub fn can_be_spoilt(&self) -> bool {
         self.is_sound() && self.set().is_some() && !self.has_ended()
@@ -180,6 +187,7 @@ impl Task {
             ),
             ("lock_time", text(self.lock_time)),
             ("replace_until", text(self.replace_until)),
+            ("superseded", text(self.superseded.then_some(1))),
             ("h:trace", text(self.has_header.then_some("t1"))),
             ("enqueued_at", text(self.enqueued_at)),
             ("started_at", text(self.started_at)),

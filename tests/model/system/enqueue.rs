@@ -63,5 +63,9 @@ fn unique(unique: Unique) -> task::Unique {
     let lock = lasts.into_iter().fold(lock, task::Unique::at_most);
     let wait = unique.max_wait.map(ms);
     let lock = wait.into_iter().fold(lock, task::Unique::max_wait);
-    unique.key.into_iter().fold(lock, task::Unique::key)
+    let lock = unique.key.into_iter().fold(lock, task::Unique::key);
+    match unique.across_kinds {
+        true => lock.across_kinds(),
+        false => lock,
+    }
 }
