@@ -39,6 +39,7 @@ impl Inspector {
     pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, InspectError> {
         let (endpoint, keys) = redis.into().open()?;
         let pools = Pools::new(endpoint, POOL_SIZE);
+        pools.reach().await?;
         if let Some(finding) = check_control(&pools, &keys).await? {
             tracing::warn!("{finding}");
         }

@@ -48,6 +48,7 @@ pub struct RedisConfig {
     prefix: String,
     connect_timeout: Duration,
     command_timeout: Duration,
+    patience: Duration,
     tcp_keepalive: Duration,
     tcp_user_timeout: Duration,
     #[cfg(feature = "tls")]
@@ -111,6 +112,7 @@ impl RedisConfig {
             prefix: defaults::PREFIX.to_owned(),
             connect_timeout: defaults::CONNECT_TIMEOUT,
             command_timeout: defaults::COMMAND_TIMEOUT,
+            patience: Duration::ZERO,
             tcp_keepalive: defaults::TCP_KEEPALIVE,
             tcp_user_timeout: defaults::TCP_USER_TIMEOUT,
             #[cfg(feature = "tls")]
@@ -133,6 +135,13 @@ impl RedisConfig {
     /// How long Redis may take to answer a command. Default: 5 s.
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
         self.command_timeout = timeout;
+        self
+    }
+
+    /// How long `connect` or `build` waits for a Redis that is not up yet, or that loads its data. A
+    /// login that is refused, or a failure of TLS, is not waited for. Without this they fail at once.
+    pub fn wait_for_redis(mut self, limit: Duration) -> Self {
+        self.patience = limit;
         self
     }
 
@@ -178,6 +187,7 @@ impl RedisConfig {
         for (setting, duration, least) in [
             ("connect_timeout", self.connect_timeout, ms),
             ("command_timeout", self.command_timeout, ms),
+            ("wait_for_redis", self.patience, Duration::ZERO),
             // The system counts seconds.
             ("tcp_keepalive", self.tcp_keepalive, 3 * s),
             ("tcp_user_timeout", self.tcp_user_timeout, ms),
@@ -206,6 +216,7 @@ impl RedisConfig {
             },
             connect_timeout: self.connect_timeout,
             command_timeout: self.command_timeout,
+            patience: self.patience,
             resolver: Resolver::default(),
             pace: Pace::default(),
         };
@@ -263,6 +274,7 @@ impl fmt::Debug for RedisConfig {
             .field("prefix", &self.prefix)
             .field("connect_timeout", &self.connect_timeout)
             .field("command_timeout", &self.command_timeout)
+            .field("wait_for_redis", &self.patience)
             .field("tcp_keepalive", &self.tcp_keepalive)
             .field("tcp_user_timeout", &self.tcp_user_timeout)
             .finish()

@@ -30,6 +30,8 @@ pub(crate) struct Endpoint {
     pub(super) tls: Option<Tls>,
     pub(super) connect_timeout: Duration,
     pub(super) command_timeout: Duration,
+    /// How long a Redis is waited for that does not serve yet.
+    pub(super) patience: Duration,
     pub(super) resolver: Resolver,
     /// Of all connections to it.
     pub(super) pace: Pace,

@@ -75,6 +75,10 @@ impl Link {
         self.0.response_timeout
     }
 
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.0.endpoint
+    }
+
     /// Connects if it is not connected, and makes sure that a connection that was quiet still lives.
     /// Each command does so by itself; a call that must not be repeated, and is made of several
     /// commands, does it before them.

@@ -11,6 +11,7 @@ mod link;
 mod live;
 mod moment;
 mod pace;
+mod patience;
 mod per_runtime;
 mod pool;
 mod problem;

@@ -100,6 +100,13 @@ impl Pools {
     }
 }
 
+impl Pools {
+    /// Waits for Redis as its description says.
+    pub(crate) async fn reach(&self) -> Result<(), BrokerError> {
+        self.pools.here().lend().await?.link.reach().await
+    }
+}
+
 impl Query for Pools {
     async fn query(&self, command: &Cmd) -> Result<Value, BrokerError> {
         self.pools.here().query(command).await

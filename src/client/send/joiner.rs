@@ -40,7 +40,7 @@ impl Joiner {
     }
 
     pub(in crate::client) async fn connect(&self) -> Result<(), BrokerError> {
-        self.link.ready().await
+        self.link.reach().await
     }
 
     pub(in crate::client) async fn enqueue(

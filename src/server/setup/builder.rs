@@ -311,6 +311,7 @@ impl ServerBuilder {
         self.check()?;
         let (endpoint, keys) = self.redis.open()?;
         let connections = Connections::new(endpoint, self.config.lease);
+        connections.claim.reach().await?;
         let signals = Signals::listen_early().map_err(BuildError::Signals)?;
         let served: Vec<_> = self
             .queues
