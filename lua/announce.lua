@@ -8,9 +8,9 @@
 -- returns  nothing
 --
 -- Keeps: the index is bounded: servers whose time is over leave it.
--- Uses: time
+-- Uses: values, time
 
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+bulk('ZREM', KEYS[1], redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100))
 if ARGV[3] == '0' then
   redis.call('ZREM', KEYS[1], ARGV[2])
 else

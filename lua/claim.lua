@@ -22,8 +22,8 @@
 -- What decides about a record: its size in bytes, its kind if it can be used, and those of its fields that
 -- few have, or nil.
 local function survey(record)
-  -- What a field costs beside its bytes is counted as 64 of them: a record may have thousands.
-  local size = 32 * #record
+  -- What a field costs beside its bytes is counted as 256 of them: a record may have thousands.
+  local size = 128 * #record
   local kind, payload, rare = nil, nil, nil
   for i = 1, #record, 2 do
     local field, value = record[i], record[i + 1]

@@ -70,7 +70,7 @@ if #done > 0 then
 end
 local missing = 0
 if #records > 0 then
-  missing = #records - redis.call('DEL', unpack(records))
+  missing = #records - redis.call('UNLINK', unpack(records))
 end
 if #done > 0 then
   redis.call('HDEL', key('leases'), unpack(done))

@@ -36,6 +36,8 @@ for _, id in ipairs(owed) do
     later[#later + 1] = id
   elseif #taken < 4 * limit and bytes < byte_limit then
     local fields = redis.call('HGETALL', record_key(id))
+    -- As in a claim.
+    bytes = bytes + 128 * #fields
     for i = 2, #fields, 2 do
       bytes = bytes + #fields[i]
     end

@@ -44,7 +44,7 @@ for set, ids in pairs({ completed = done, archived = archived }) do
     for i, id in ipairs(ids) do
       records[i] = record_key(id)
     end
-    redis.call('DEL', unpack(records))
+    redis.call('UNLINK', unpack(records))
     bulk('ZREM', key(set), ids)
     bulk('ZREM', key('hooks'), ids)
   end

@@ -87,7 +87,8 @@ pub(crate) const SCRIPT_TASKS: usize = 200;
 pub(crate) const SCRIPT_RECORDS: usize = 100;
 /// The most tasks that one enqueue call writes.
 pub(crate) const ENQUEUE_TASKS: usize = 500;
-/// The most payload bytes that one script call carries; a single larger task still goes.
+/// The most bytes of tasks that one script call carries; a single larger task still goes. What else takes
+/// Redis' time, such as the number of headers, is counted as bytes too.
 pub(crate) const SCRIPT_BYTES: usize = 1024 * 1024;
 /// The longest pause between two attempts to reach a Redis that is away.
 pub(crate) const RECONNECT_CAP: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@ local function erase(endings, counter)
   local ids = {}
   for i, task in ipairs(endings) do
     ids[i] = task.id
-    redis.call('DEL', record_key(task.id))
+    redis.call('UNLINK', record_key(task.id))
     if task.lock then
       redis.call('DEL', task.lock)
     end

@@ -82,8 +82,8 @@ impl Client {
     /// Enqueues many tasks in few round trips, and returns one result for each, in order. A task that
     /// is refused does not stop the others.
     ///
-    /// They are sent in calls of at most 500 tasks and 1 MiB. When Redis fails in the middle, the
-    /// tasks not yet sent fail as not enqueued.
+    /// They are sent in calls of at most 500 tasks and 1 MiB, fewer where they have many options. When
+    /// Redis fails in the middle, the tasks not yet sent fail as not enqueued.
     pub async fn enqueue_many(
         &self,
         tasks: impl IntoIterator<Item = impl Into<NewTask>>,

@@ -164,10 +164,15 @@ pub(crate) struct EnqueueItem {
 }
 
 impl EnqueueItem {
-    /// About how many bytes it adds to a script call.
+    /// About how much it adds to a script call, in bytes. What else takes Redis' time is counted as so
+    /// many of them: a task may have thousands of headers.
     pub(crate) fn size(&self) -> usize {
+        const FIELD: usize = 256;
+        const LOCK: usize = 2048;
         let headers = self.options.headers.iter();
-        let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
-        self.payload.len() + self.kind.len() + self.id.len() + headers + 64
+        let headers = headers.map(|(name, value)| name.len() + value.len() + FIELD);
+        let bytes = self.payload.len() + self.kind.len() + self.id.len() + headers.sum::<usize>();
+        let lock = self.lock.as_ref().map_or(0, |name| name.len() + LOCK);
+        bytes + lock + FIELD * self.options.count()
     }
 }

@@ -43,6 +43,23 @@ impl TaskOptions {
         self.queue.as_deref().unwrap_or(defaults::QUEUE)
     }
 
+    /// How many are set, headers aside.
+    pub(crate) fn count(&self) -> usize {
+        let set = [
+            self.id.is_some(),
+            !matches!(self.due, Due::Now),
+            self.priority != 0,
+            self.max_retry.is_some(),
+            self.timeout.is_some(),
+            self.policy.is_some(),
+            self.deadline.is_some(),
+            self.start_before.is_some(),
+            !self.retention.is_zero(),
+            self.unique.is_some(),
+        ];
+        set.into_iter().filter(|is_set| *is_set).count()
+    }
+
     pub(crate) fn check(&self) -> Result<(), InvalidTask> {
         super::check_queue(self.queue())?;
         if let Some(id) = &self.id {

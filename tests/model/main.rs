@@ -26,6 +26,7 @@ mod keys;
 mod model;
 mod op;
 mod run;
+mod script_times;
 mod shapes;
 mod show;
 mod shrink;

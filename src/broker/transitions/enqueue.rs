@@ -36,6 +36,19 @@ pub(crate) enum EnqueueAnswer {
     },
 }
 
+/// How many of the items one call of [`enqueue`] carries: bounded by count and bytes, and at least one.
+pub(crate) fn batch_len<'a>(items: impl Iterator<Item = &'a EnqueueItem>) -> usize {
+    let mut bytes = 0;
+    items
+        .take(defaults::ENQUEUE_TASKS)
+        .take_while(|item| {
+            let first = bytes == 0;
+            bytes += item.size();
+            first || bytes <= defaults::SCRIPT_BYTES
+        })
+        .count()
+}
+
 /// new → pending or scheduled. The caller bounds the batch.
 pub(crate) async fn enqueue<'a>(
     redis: &impl Query,

@@ -34,14 +34,14 @@ impl From<(Text, Text, Text)> for ExpiredTask {
     }
 }
 
-/// pending, scheduled, retry → archived, at most 200 of what is past its deadline.
+/// pending, scheduled, retry → archived, at most 100 of what is past its deadline.
 pub(crate) async fn expire(redis: &impl Query, queue: &Queue) -> Result<Expired, BrokerError> {
     let mut call = SCRIPT.on(&queue.base);
-    call.arg(defaults::SCRIPT_TASKS);
+    call.arg(defaults::SCRIPT_RECORDS);
     let reply: (usize, Vec<Text>, Vec<(Text, Text, Text)>) = call.read(redis).await?;
     let (looked_at, malformed, archived) = reply;
     Ok(Expired {
-        more: looked_at == defaults::SCRIPT_TASKS,
+        more: looked_at == defaults::SCRIPT_RECORDS,
         malformed: texts(malformed),
         archived: archived.into_iter().map(ExpiredTask::from).collect(),
     })

@@ -23,7 +23,7 @@ mod wait;
 pub(crate) use adopt::adopt;
 pub(crate) use announce::{announce, list_queues};
 pub(crate) use claim::{Claim, ClaimRequest, ClaimedTask, claim};
-pub(crate) use enqueue::{EnqueueAnswer, EnqueueItem, enqueue};
+pub(crate) use enqueue::{EnqueueAnswer, EnqueueItem, batch_len, enqueue};
 pub(crate) use expire::{ExpiredTask, expire};
 pub(crate) use extend::{Extended, extend};
 pub(crate) use hooks::{HookEnd, TakenHook, end_hooks, register_hooks, take_hooks};

@@ -143,7 +143,7 @@ impl How {
     }
 
     /// The most tasks that one call of its script takes.
-    fn most_in_a_call(&self) -> usize {
+    pub(crate) fn most_in_a_call(&self) -> usize {
         match self {
             // Reads few records.
             Self::Complete { .. } => SCRIPT_TASKS,

@@ -1,8 +1,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::batch::batch_len;
-use crate::broker::{BrokerError, EnqueueItem, Fault, Keys, Pools, enqueue, list_queues};
+use crate::broker::{
+    BrokerError, EnqueueItem, Fault, Keys, Pools, batch_len, enqueue, list_queues,
+};
 use crate::client::{EnqueueError, Enqueued};
 use crate::task::InvalidTask;
 

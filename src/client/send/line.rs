@@ -3,8 +3,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::batch::batch_len;
-use crate::broker::{BrokerError, EnqueueItem};
+use crate::broker::{BrokerError, EnqueueItem, batch_len};
 use crate::client::{EnqueueError, Enqueued};
 
 /// How long a sender may make no progress before another one is put beside it.
