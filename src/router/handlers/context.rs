@@ -122,6 +122,9 @@ impl TaskContext {
     /// It grows with every claim of the queue. A server that was cut off can still be running an
     /// attempt after its lease went to another one; a store that remembers the highest number it
     /// has seen for a task, and refuses a write that comes with a lower one, is safe from it.
+    ///
+    /// It is the time of the claim in µs by Redis' clock, or one more than the last one. So it falls only
+    /// where Redis has lost the last one and has an earlier clock, as after a failover to a replica.
     pub fn lease(&self) -> u64 {
         self.0.delivery.lease
     }
