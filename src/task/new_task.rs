@@ -27,6 +27,9 @@ impl NewTask {
     }
 
     /// The queue to put it into. Default: `default`.
+    ///
+    /// A queue is for work that is to be served by itself, and not for each tenant or user: its name, `meta`
+    /// and counters stay in Redis after its last task.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.options.queue = Some(queue.into());
         self

@@ -53,3 +53,45 @@ impl Listed {
 fn is_fresh(at: Instant) -> bool {
     at.elapsed() < defaults::HEARTBEAT
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use redis::{Cmd, Value};
+
+    use super::*;
+
+    /// Counts what it is asked.
+    #[derive(Default)]
+    struct Asked(AtomicUsize);
+
+    impl Query for Asked {
+        async fn query(&self, _: &Cmd) -> Result<Value, BrokerError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Value::Int(1))
+        }
+    }
+
+    #[tokio::test]
+    async fn few_names_are_added_once_and_of_many_few_are_remembered() {
+        let (redis, listed) = (Asked::default(), Listed::new(Keys::new("windlass")));
+        let asked = || redis.0.load(Ordering::Relaxed);
+        for round in 0..3 {
+            for n in 0..MOST {
+                let added = listed.add(&redis, &n.to_string()).await;
+                added.expect("it has no errors");
+            }
+            assert_eq!(asked(), MOST, "round {round}");
+        }
+        for n in 0..5 * MOST {
+            let queue = listed.add(&redis, &format!("tenant {n}")).await;
+            assert_eq!(
+                *queue.expect("it has no errors").name,
+                format!("tenant {n}")
+            );
+            assert!(listed.queues.lock().len() <= MOST);
+        }
+        assert_eq!(asked(), 6 * MOST);
+    }
+}
