@@ -8,9 +8,9 @@ use std::error::Error;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use windlass::{
-    Client, DeadLetter, NewTask, PayloadError, Router, Server, State, Task, TaskContext, TaskError,
-};
+use windlass::handler::DeadLetter;
+use windlass::task::PayloadError;
+use windlass::{Client, NewTask, Router, Server, State, Task, TaskContext, TaskError};
 
 const QUEUE: &str = "example-retries";
 

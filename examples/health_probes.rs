@@ -13,7 +13,8 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
-use windlass::{Router, Server, ServerHandle, Task};
+use windlass::server::ServerHandle;
+use windlass::{Router, Server, Task};
 
 #[derive(Serialize, Deserialize)]
 struct Resize {

@@ -10,10 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use windlass::{
-    Client, FromContext, NewTask, Next, Outcome, Router, Server, State, Task, TaskContext,
-    TaskError,
-};
+use windlass::handler::{FromContext, Next, Outcome};
+use windlass::{Client, NewTask, Router, Server, State, Task, TaskContext, TaskError};
 
 const QUEUE: &str = "example-middleware";
 

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, mpsc};
-use windlass::{Client, RawTask, Router, Server, State};
+use windlass::task::RawTask;
+use windlass::{Client, Router, Server, State};
 
 const KIND: &str = "bench";
 

@@ -50,7 +50,7 @@ async fn main() {
 
 #[cfg(test)]
 mod tests {
-    use windlass::Verdict;
+    use windlass::handler::Verdict;
 
     use super::*;
 

@@ -29,6 +29,13 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Where things are
+//!
+//! The root has what nearly every program names. [`client`] has what producers meet besides, [`task`]
+//! what tasks are made of, [`handler`] what handlers and hooks are made of, [`server`] the worker
+//! server's settings, events and health, [`inspector`] what operators ask, [`error`] what can go wrong
+//! with Redis, [`defaults`] each default.
+//!
 //! # What is promised
 //!
 //! Every task runs **at least once**: an enqueue that was acknowledged is run, or ends in the
@@ -46,37 +53,37 @@
 struct Readme;
 
 mod broker;
-mod client;
+pub mod client;
 pub mod defaults;
-mod inspector;
+pub mod inspector;
 mod router;
-mod server;
-mod task;
+pub mod server;
+pub mod task;
 mod user_code;
 
-pub use broker::{
-    ArchiveReason, BrokerError, ConnectProblem, RedisConfig, RedisConfigError, RedisFinding,
-    UrlProblem,
-};
-pub use client::{
-    AlreadyExists, Client, ClientBuilder, ClientError, Enqueue, EnqueueError, EnqueueOutcome,
-    Enqueued, WaitError, Waited,
-};
-pub use inspector::{CancelMode, InspectError, Inspector, Operated, TaskInfo};
-pub use router::{
-    CancelReason, DeadLetter, Extractors, Failure, FailureCause, FromContext, Handler,
-    HandlerFuture, HandlerResult, MissingState, Next, Outcome, ProgressError, Router, RouterError,
-    State, StateType, TaskContext, TaskError, TaskResultExt, Verdict,
-};
-pub use server::{
-    BuildError, Event, FailedAttempt, Health, LeaseExpired, LostLeases, Phase, Problem, QueueError,
-    Report, Server, ServerBuilder, ServerError, ServerHandle, Stats, StillRunning, Undecodable,
-    UnknownKind, default_retry_delay,
-};
-pub use task::{
-    InvalidTask, NameError, NameProblem, NewTask, PayloadError, PolicyProblem, RawTask,
-    RetryPolicy, Task, TaskState, Unique,
-};
-/// What [`TaskContext::cancellation`] returns: the token of `tokio-util`, so that it can be handed on
-/// to other libraries.
-pub use tokio_util::sync::CancellationToken;
+/// What handlers, middleware and dead-letter hooks are made of.
+pub mod handler {
+    pub use crate::broker::ArchiveReason;
+    pub use crate::router::{
+        CancelReason, DeadLetter, Extractors, Failure, FailureCause, FromContext, Handler,
+        HandlerFuture, HandlerResult, MissingState, Next, Outcome, ProgressError, RouterError,
+        StateType, TaskResultExt, Verdict,
+    };
+    /// What [`TaskContext::cancellation`](crate::TaskContext::cancellation) returns: the token of
+    /// `tokio-util`, so that it can be handed on to other libraries.
+    pub use tokio_util::sync::CancellationToken;
+}
+
+/// What can go wrong with Redis, for clients, servers and inspectors alike.
+pub mod error {
+    pub use crate::broker::{
+        BrokerError, ConnectProblem, RedisConfigError, SetupProblem, UrlProblem,
+    };
+}
+
+pub use broker::RedisConfig;
+pub use client::Client;
+pub use inspector::Inspector;
+pub use router::{Router, State, TaskContext, TaskError};
+pub use server::Server;
+pub use task::{NewTask, Task, Unique};

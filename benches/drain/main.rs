@@ -16,7 +16,8 @@ use common::{Failure, connect, median, option, print_circumstances};
 use figures::Figures;
 use redis::aio::MultiplexedConnection;
 use support::RedisServer;
-use windlass::{Client, RawTask};
+use windlass::Client;
+use windlass::task::RawTask;
 
 const KIND: &str = "bench:nothing";
 const CONCURRENCIES: [usize; 2] = [200, 32];

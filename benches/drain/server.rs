@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::Notify;
-use windlass::{RawTask, Router, Server, State};
+use windlass::task::RawTask;
+use windlass::{Router, Server, State};
 
 use crate::KIND;
 use crate::common::Failure;

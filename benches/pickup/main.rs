@@ -18,7 +18,8 @@ use receivers::{KIND, LIST, PAYLOAD};
 use redis::AsyncCommands;
 use support::RedisServer;
 use tokio::time::{MissedTickBehavior, interval};
-use windlass::{Client, RawTask};
+use windlass::Client;
+use windlass::task::RawTask;
 
 /// Between two tasks; a bare push stands in the middle.
 const PACE: Duration = Duration::from_millis(100);

@@ -1,7 +1,8 @@
 //! What runs in the other processes: each prints, for each task, how many ns it waited.
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, Server};
+use windlass::task::RawTask;
+use windlass::{Router, Server};
 
 use crate::common::{Failure, connect};
 use crate::now_ns;

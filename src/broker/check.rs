@@ -26,7 +26,7 @@ const TYPES: [(&str, &str); 9] = [
 /// What a look at Redis before work begins can find.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RedisFinding {
+pub enum SetupProblem {
     /// Too old: refused.
     #[error("Redis {0} is too old: windlass needs 7.0 or later (or Valkey)")]
     TooOld(String),
@@ -80,7 +80,7 @@ pub enum RedisFinding {
     },
 }
 
-impl RedisFinding {
+impl SetupProblem {
     /// Whether a server must not start.
     pub(crate) fn refuses(&self) -> bool {
         matches!(
@@ -94,7 +94,7 @@ impl RedisFinding {
 pub(crate) struct RedisCheck {
     /// `None` where it may not be asked.
     pub(crate) version: Option<String>,
-    pub(crate) findings: Vec<RedisFinding>,
+    pub(crate) findings: Vec<SetupProblem>,
 }
 
 /// Looks at Redis and at the queues' keys; changes nothing.
@@ -121,10 +121,10 @@ pub(crate) async fn check_redis(
 /// Returns its version.
 async fn check_settings(
     redis: &impl Query,
-    findings: &mut Vec<RedisFinding>,
+    findings: &mut Vec<SetupProblem>,
 ) -> Result<Option<String>, BrokerError> {
     let Some(info) = allowed(redis.query(&redis::cmd("INFO")).await)? else {
-        findings.push(RedisFinding::Skipped {
+        findings.push(SetupProblem::Skipped {
             what: "the version, the eviction policy and persistence",
             command: "INFO",
         });
@@ -141,11 +141,11 @@ async fn check_settings(
     if let Some(version) = version {
         let mut numbers = version.split('.').map(|n| n.parse().unwrap_or(0));
         if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST {
-            findings.push(RedisFinding::TooOld(version.to_owned()));
+            findings.push(SetupProblem::TooOld(version.to_owned()));
         }
     }
     if let Some(policy) = field("maxmemory_policy").filter(|&policy| policy != "noeviction") {
-        findings.push(RedisFinding::Eviction(policy.to_owned()));
+        findings.push(SetupProblem::Eviction(policy.to_owned()));
     }
     if field("aof_enabled") == Some("0") {
         match allowed(
@@ -153,14 +153,14 @@ async fn check_settings(
                 .query(redis::cmd("CONFIG").arg("GET").arg("save"))
                 .await,
         )? {
-            None => findings.push(RedisFinding::Skipped {
+            None => findings.push(SetupProblem::Skipped {
                 what: "persistence",
                 command: "CONFIG GET",
             }),
             Some(reply) => {
                 let pair: Vec<String> = redis::from_redis_value(reply).unwrap_or_default();
                 if pair.get(1).is_some_and(String::is_empty) {
-                    findings.push(RedisFinding::NoPersistence);
+                    findings.push(SetupProblem::NoPersistence);
                 }
             }
         }
@@ -172,9 +172,9 @@ async fn check_settings(
 pub(crate) async fn check_control(
     redis: &impl Query,
     keys: &Keys,
-) -> Result<Option<RedisFinding>, BrokerError> {
+) -> Result<Option<SetupProblem>, BrokerError> {
     let channel = keys.control("");
-    let finding = RedisFinding::Channel {
+    let finding = SetupProblem::Channel {
         channel: format!("{channel}*"),
         consequence: "a running handler hears of its cancel only at its server's next heartbeat",
     };
@@ -189,11 +189,11 @@ async fn may_publish(redis: &impl Query, channel: &str) -> Result<bool, BrokerEr
     Ok(allowed(publish)?.is_some())
 }
 
-async fn check_queue(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {
+async fn check_queue(redis: &impl Query, queue: &Queue) -> Result<Vec<SetupProblem>, BrokerError> {
     let mut findings = check_keys(redis, queue).await?;
     let channel = queue.ended();
     if !may_publish(redis, &channel).await? {
-        findings.push(RedisFinding::Channel {
+        findings.push(SetupProblem::Channel {
             channel,
             consequence: "who waits for a task hears of its end up to 10 s late",
         });
@@ -201,7 +201,7 @@ async fn check_queue(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFindi
     Ok(findings)
 }
 
-async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFinding>, BrokerError> {
+async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<SetupProblem>, BrokerError> {
     let mut findings = Vec::new();
     let keys = TYPES.map(|(name, needed)| (queue.key(name), needed));
     let types = keys
@@ -210,24 +210,24 @@ async fn check_keys(redis: &impl Query, queue: &Queue) -> Result<Vec<RedisFindin
     let types = try_join_all(types).await?;
     for ((key, needed), found) in keys.into_iter().zip(types) {
         let Some(found) = found.map(text) else {
-            findings.push(RedisFinding::Skipped {
+            findings.push(SetupProblem::Skipped {
                 what: "the types of keys",
                 command: "TYPE",
             });
             return Ok(findings);
         };
         if found != "none" && found != needed {
-            findings.push(RedisFinding::WrongType { key, found, needed });
+            findings.push(SetupProblem::WrongType { key, found, needed });
         }
     }
-    if findings.iter().any(RedisFinding::refuses) {
+    if findings.iter().any(SetupProblem::refuses) {
         return Ok(findings);
     }
     let schema = redis
         .query(redis::cmd("HGET").arg(queue.key("meta")).arg("schema"))
         .await;
     match allowed(schema)?.map(text) {
-        Some(found) if !found.is_empty() && found != "1" => findings.push(RedisFinding::Schema {
+        Some(found) if !found.is_empty() && found != "1" => findings.push(SetupProblem::Schema {
             queue: queue.name.to_string(),
             found,
         }),

@@ -17,7 +17,7 @@ mod wake;
 
 pub use archive_reason::ArchiveReason;
 pub(crate) use archive_reason::DEADLINE_PASSED;
-pub use check::RedisFinding;
+pub use check::SetupProblem;
 pub(crate) use check::{check_control, check_redis};
 pub use connection::{ConnectProblem, RedisConfig, RedisConfigError, UrlProblem};
 pub(crate) use connection::{

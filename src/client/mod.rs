@@ -14,4 +14,4 @@ pub use enqueue::Enqueue;
 pub use error::{ClientError, EnqueueError};
 pub use handle::Client;
 pub use outcome::{AlreadyExists, EnqueueOutcome, Enqueued};
-pub use wait::{WaitError, Waited};
+pub use wait::{WaitError, WaitOutcome};

@@ -22,7 +22,7 @@ const SUBSCRIBE: Duration = Duration::from_secs(1);
 /// How the task that was waited for ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Waited<R> {
+pub enum WaitOutcome<R> {
     /// It was completed, with this result; kept for the task's retention.
     Completed(R),
     /// It was given up.
@@ -56,14 +56,15 @@ pub enum WaitError {
 impl Client {
     /// Waits until a task has ended, for at most `timeout`, without polling. The task needs a
     /// [`retention`](crate::NewTask::retention) for its result to be found: without one it is
-    /// [`Gone`](Waited::Gone) once it is done. A handler that returns `()` leaves a result of `()`.
+    /// [`Gone`](WaitOutcome::Gone) once it is done. A handler that returns `()` leaves a result of `()`.
     ///
     /// ```no_run
     /// # use std::time::Duration;
-    /// # use windlass::{Client, Waited};
+    /// # use windlass::Client;
+    /// # use windlass::client::WaitOutcome;
     /// # async fn example(client: Client, id: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// match client.wait::<u64>("default", id, Duration::from_secs(30)).await? {
-    ///     Waited::Completed(sum) => println!("{sum}"),
+    ///     WaitOutcome::Completed(sum) => println!("{sum}"),
     ///     ended => println!("{ended:?}"),
     /// }
     /// # Ok(()) }
@@ -76,7 +77,7 @@ impl Client {
         queue: &str,
         id: &str,
         timeout: Duration,
-    ) -> Result<Waited<R>, WaitError> {
+    ) -> Result<WaitOutcome<R>, WaitError> {
         check_queue(queue)?;
         check_id(id)?;
         let queue = self.keys.queue(queue);
@@ -92,12 +93,14 @@ impl Client {
             let looked = tokio::time::timeout(limit, look).await;
             let looked = looked.unwrap_or(Err(BrokerError::Timeout(limit)));
             match looked {
-                Ok(Watched::Completed { result }) => return unpack(&result).map(Waited::Completed),
-                Ok(Watched::Archived { reason, error }) => {
-                    return Ok(Waited::Archived { reason, error });
+                Ok(Watched::Completed { result }) => {
+                    return unpack(&result).map(WaitOutcome::Completed);
                 }
-                Ok(Watched::Gone) => return Ok(Waited::Gone),
-                Ok(Watched::Waiting) if left.is_zero() => return Ok(Waited::TimedOut),
+                Ok(Watched::Archived { reason, error }) => {
+                    return Ok(WaitOutcome::Archived { reason, error });
+                }
+                Ok(Watched::Gone) => return Ok(WaitOutcome::Gone),
+                Ok(Watched::Waiting) if left.is_zero() => return Ok(WaitOutcome::TimedOut),
                 Err(error) if left.is_zero() => return Err(error.into()),
                 Ok(Watched::Waiting) => {
                     let is_told = *ears.subscribed.borrow() > 0;

@@ -3,7 +3,7 @@ use crate::broker::operator::{Answer, EndWish};
 /// What became of an operator's wish for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Operated {
+pub enum ChangeOutcome {
     /// It is done.
     Done,
     /// There is no such task in the queue.
@@ -33,7 +33,7 @@ pub enum Operated {
     },
 }
 
-impl From<Answer> for Operated {
+impl From<Answer> for ChangeOutcome {
     fn from(answer: Answer) -> Self {
         match answer {
             Answer::Done => Self::Done,

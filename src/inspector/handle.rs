@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{CancelMode, InspectError, Operated, TaskInfo};
+use super::{CancelMode, ChangeOutcome, InspectError, TaskInfo};
 use crate::broker::operator::{self, EndRequest, EndWish};
 use crate::broker::{Keys, Pools, Queue, RedisConfig, check_control};
 use crate::defaults;
@@ -12,8 +12,9 @@ const POOL_SIZE: usize = 4;
 /// Looks at tasks and moves them by hand. Cheap to clone.
 ///
 /// ```no_run
-/// # async fn example(id: &str) -> Result<(), windlass::InspectError> {
-/// use windlass::{CancelMode, Inspector};
+/// # async fn example(id: &str) -> Result<(), windlass::inspector::InspectError> {
+/// use windlass::Inspector;
+/// use windlass::inspector::CancelMode;
 ///
 /// let inspector = Inspector::connect("redis://127.0.0.1/").await?;
 /// if let Some(task) = inspector.task("default", id).await? {
@@ -65,7 +66,7 @@ impl Inspector {
     ///
     /// # Errors
     /// See [`task`](Self::task).
-    pub async fn run(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+    pub async fn run(&self, queue: &str, id: &str) -> Result<ChangeOutcome, InspectError> {
         Ok(operator::run(&*self.pools, &self.queue(queue, id)?, id)
             .await?
             .into())
@@ -76,7 +77,7 @@ impl Inspector {
     ///
     /// # Errors
     /// See [`task`](Self::task).
-    pub async fn archive(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+    pub async fn archive(&self, queue: &str, id: &str) -> Result<ChangeOutcome, InspectError> {
         self.end(queue, id, EndWish::Archive, false).await
     }
 
@@ -85,7 +86,7 @@ impl Inspector {
     ///
     /// # Errors
     /// See [`task`](Self::task).
-    pub async fn delete(&self, queue: &str, id: &str) -> Result<Operated, InspectError> {
+    pub async fn delete(&self, queue: &str, id: &str) -> Result<ChangeOutcome, InspectError> {
         self.end(queue, id, EndWish::Delete, false).await
     }
 
@@ -99,7 +100,7 @@ impl Inspector {
         queue: &str,
         id: &str,
         mode: CancelMode,
-    ) -> Result<Operated, InspectError> {
+    ) -> Result<ChangeOutcome, InspectError> {
         self.end(queue, id, mode.into(), true).await
     }
 
@@ -115,7 +116,7 @@ impl Inspector {
         queue: &str,
         id: &str,
         task: impl Into<NewTask>,
-    ) -> Result<Operated, InspectError> {
+    ) -> Result<ChangeOutcome, InspectError> {
         let (kind, payload) = task.into().into_payload();
         let payload = payload?;
         if payload.len() > defaults::MAX_PAYLOAD {
@@ -137,7 +138,7 @@ impl Inspector {
         id: &str,
         wish: EndWish,
         is_cancel: bool,
-    ) -> Result<Operated, InspectError> {
+    ) -> Result<ChangeOutcome, InspectError> {
         let request = EndRequest {
             id,
             wish,

@@ -5,7 +5,7 @@ mod error;
 mod handle;
 mod task_info;
 
-pub use answer::{CancelMode, Operated};
+pub use answer::{CancelMode, ChangeOutcome};
 pub use error::InspectError;
 pub use handle::Inspector;
 pub use task_info::TaskInfo;

@@ -18,7 +18,7 @@ pub use control::phase::Phase;
 pub use control::report::{Report, StillRunning};
 pub use control::run::{Server, ServerError};
 pub use observe::event::Event;
-pub use observe::health::{Health, Problem};
+pub use observe::health::{Health, HealthProblem};
 pub use observe::stats::Stats;
 pub use settle::failed_attempt::FailedAttempt;
 pub use settle::lease_expired::LeaseExpired;

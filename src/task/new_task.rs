@@ -72,9 +72,9 @@ impl NewTask {
     }
 
     /// How long one attempt may run before it is cancelled, to the millisecond. A handler that then
-    /// returns `Ok` within the server's [cancel grace](crate::ServerBuilder::cancel_grace) has done its
+    /// returns `Ok` within the server's [cancel grace](crate::server::ServerBuilder::cancel_grace) has done its
     /// work: the task is completed, and the server tells of it as
-    /// [over its limit](crate::Event::OverLimit). In every other case the attempt has failed by the limit.
+    /// [over its limit](crate::server::Event::OverLimit). In every other case the attempt has failed by the limit.
     /// Default: 30 min.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(Timeout::After(timeout));

@@ -11,7 +11,7 @@ use crate::defaults::{FAR, RETRY_DELAY_CAP, RETRY_JITTER};
 ///
 /// ```
 /// # use std::time::Duration;
-/// use windlass::RetryPolicy;
+/// use windlass::task::RetryPolicy;
 ///
 /// let about_every_minute = RetryPolicy::fixed(Duration::from_secs(60));
 /// let doubling = RetryPolicy::exponential(Duration::from_secs(1), 2.0)

@@ -44,7 +44,7 @@ use super::{NewTask, encode_task};
 /// A task whose payload a worker cannot read is put off for 10 s ± half, without spending a retry, so
 /// that another worker may run it; `last_error` says what is wrong. After about 10 min of that it is
 /// archived as `undecodable`, and [`Inspector::run`](crate::Inspector::run) runs it again once workers
-/// can read it. [`ServerBuilder::undecodable`](crate::ServerBuilder::undecodable) archives it at once.
+/// can read it. [`ServerBuilder::undecodable`](crate::server::ServerBuilder::undecodable) archives it at once.
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ use super::{NewTask, encode_task};
 ///     Unknown,
 /// }
 /// # impl windlass::Task for SendEmail { const KIND: &'static str = "email:send"; }
-/// # windlass::DeadLetter::new(windlass::RawTask::new("email:send", *b"\x82\xa2to\xa1x\xa8priority\xa3Low"), "")?
+/// # windlass::handler::DeadLetter::new(windlass::task::RawTask::new("email:send", *b"\x82\xa2to\xa1x\xa8priority\xa3Low"), "")?
 /// #     .task::<SendEmail>()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

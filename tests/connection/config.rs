@@ -1,6 +1,7 @@
 //! One description of a connection for all who take one.
 
-use windlass::{Client, Inspector, RawTask, Router, Server};
+use windlass::task::RawTask;
+use windlass::{Client, Inspector, Router, Server};
 
 use crate::support::{LIMIT, Stage};
 

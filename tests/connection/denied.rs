@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use tracing::instrument::WithSubscriber;
-use windlass::{
-    BrokerError, CancelMode, CancelReason, EnqueueError, Inspector, Operated, RawTask, Router,
-    Waited,
-};
+use windlass::client::{EnqueueError, WaitOutcome};
+use windlass::error::BrokerError;
+use windlass::handler::CancelReason;
+use windlass::inspector::{CancelMode, ChangeOutcome};
+use windlass::task::RawTask;
+use windlass::{Inspector, Router};
 
 use crate::fixture::{Running, Stage};
 use crate::log::Log;
@@ -126,7 +128,10 @@ async fn without_channels_all_is_settled_and_heard_by_looking() {
     let cancelled = running.iter().position(|call| call.id() == "19").unwrap();
     let cancelled = running.remove(cancelled);
     let cancel = inspector.cancel("default", "19", CancelMode::Archive);
-    assert!(matches!(cancel.await.unwrap(), Operated::Requested { .. }));
+    assert!(matches!(
+        cancel.await.unwrap(),
+        ChangeOutcome::Requested { .. }
+    ));
     assert_eq!(cancelled.cancelled().await, CancelReason::Requested);
     cancelled.fail("cut short");
     for call in running {
@@ -138,7 +143,7 @@ async fn without_channels_all_is_settled_and_heard_by_looking() {
     let waited = join_all(waits).await;
     let completed = waited
         .iter()
-        .filter(|waited| matches!(waited, Ok(Waited::Completed(_))));
+        .filter(|waited| matches!(waited, Ok(WaitOutcome::Completed(_))));
     assert_eq!(completed.count(), 10, "{waited:?}");
     println!("all were heard of after {:?}", began.elapsed());
     assert!(began.elapsed() < Duration::from_secs(9), "they look often");

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::{Phase, Problem, RawTask, Router, ServerHandle};
+use windlass::Router;
+use windlass::server::{HealthProblem, Phase, ServerHandle};
+use windlass::task::RawTask;
 
 use crate::log::Log;
 use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, puppet, seen, task};
@@ -19,7 +21,7 @@ async fn a_claimer_that_hears_nothing_from_redis_is_a_problem() {
     eventually("it is well", LIMIT, well).await;
     redis.pause();
     eventually("nothing is heard", LIMIT, async || {
-        let unheard = |problem: &Problem| matches!(problem, Problem::NoClaim(_));
+        let unheard = |problem: &HealthProblem| matches!(problem, HealthProblem::NoClaim(_));
         let heard = !health().problems.iter().any(unheard);
         if heard { Err(health()) } else { Ok(()) }
     })
@@ -131,7 +133,7 @@ async fn a_server_whose_redis_goes_before_it_runs_starts_until_redis_is_back() {
     let handle = server.handle();
     redis.pause();
     let server = Running::start(server);
-    let unheard = |problem: &Problem| matches!(problem, Problem::NoClaim(_));
+    let unheard = |problem: &HealthProblem| matches!(problem, HealthProblem::NoClaim(_));
     eventually("nothing is heard", LIMIT, async || {
         let problems = handle.health().problems;
         problems.iter().any(unheard).then_some(()).ok_or(problems)

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass::{BrokerError, ConnectProblem, EnqueueError, NewTask, RawTask, Router};
+use windlass::client::EnqueueError;
+use windlass::error::{BrokerError, ConnectProblem};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;

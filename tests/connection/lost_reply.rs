@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use windlass::{
-    BrokerError, EnqueueError, EnqueueOutcome, NewTask, RawTask, Router, TaskContext, TaskError,
-};
+use windlass::client::{EnqueueError, EnqueueOutcome};
+use windlass::error::BrokerError;
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext, TaskError};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;
@@ -310,7 +311,8 @@ async fn a_claim_that_redis_gets_late_leases_nothing() {
     direct.enqueue(task("late").max_retry(0)).await;
     eventually("the claimer has given up", LIMIT, async || {
         let problems = server.handle.health().problems;
-        let given_up = |problem: &windlass::Problem| problem.to_string().contains("claimer");
+        let given_up =
+            |problem: &windlass::server::HealthProblem| problem.to_string().contains("claimer");
         if problems.iter().any(given_up) {
             Ok(())
         } else {

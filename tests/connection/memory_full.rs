@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{BrokerError, EnqueueError, NewTask, RawTask, Router, TaskContext, TaskError};
+use windlass::client::EnqueueError;
+use windlass::error::BrokerError;
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext, TaskError};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::support::{RedisServer, eventually};
@@ -134,7 +137,7 @@ async fn servers_drain_a_full_redis_and_can_be_seen() {
     assert_eq!(servers, 2);
     stage.audit().await;
     let stats = [one.stop().await.stats, two.stop().await.stats];
-    let sum = |f: fn(&windlass::Stats) -> u64| stats.iter().map(f).sum::<u64>();
+    let sum = |f: fn(&windlass::server::Stats) -> u64| stats.iter().map(f).sum::<u64>();
     assert_eq!(sum(|stats| stats.completed), 3 * EACH as u64);
     assert_eq!(sum(|stats| stats.settles_refused), 0);
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::{RawTask, Router};
+use windlass::Router;
+use windlass::task::RawTask;
 
 use crate::fixture::{LIMIT, Stage};
 use crate::log::Log;

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::{
-    BrokerError, Client, ConnectProblem, Inspector, RawTask, RedisConfig, Router, WaitError,
-};
+use windlass::client::WaitError;
+use windlass::error::{BrokerError, ConnectProblem};
+use windlass::task::RawTask;
+use windlass::{Client, Inspector, RedisConfig, Router};
 
 use crate::support::{LIMIT, RedisServer, Stage, within};
 
 /// What a client, a server and an inspector that are made at the same time say.
 async fn all_three(config: &RedisConfig) -> [Option<BrokerError>; 3] {
-    use windlass::{BuildError, ClientError, InspectError, Server};
+    use windlass::Server;
+    use windlass::client::ClientError;
+    use windlass::inspector::InspectError;
+    use windlass::server::BuildError;
     let router = Router::new().raw("kind", async |_: RawTask| Ok::<_, String>(()));
     let server = Server::builder().redis(config).build(router);
     let (client, server, inspector) =

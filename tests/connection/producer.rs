@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
-use windlass::{BrokerError, Client, ConnectProblem, EnqueueError, NewTask, RawTask, RedisConfig};
+use windlass::client::EnqueueError;
+use windlass::error::{BrokerError, ConnectProblem};
+use windlass::task::RawTask;
+use windlass::{Client, NewTask, RedisConfig};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::support::{Mode, Proxy, RedisServer, eventually};

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::{CancelMode, RawTask, Router, Waited};
+use windlass::Router;
+use windlass::client::WaitOutcome;
+use windlass::inspector::CancelMode;
+use windlass::task::RawTask;
 
 use crate::seen::seen;
 use crate::support::{LIMIT, Mode, Proxy, RedisServer, Stage};
@@ -56,7 +59,7 @@ async fn no_call_of_a_client_or_an_inspector_fails_or_waits_for_long() {
         };
         let wait = async {
             let waited = client.wait::<()>("default", "nothing", LIMIT).await;
-            assert!(matches!(waited, Ok(Waited::Gone)), "{waited:?}");
+            assert!(matches!(waited, Ok(WaitOutcome::Gone)), "{waited:?}");
             start.elapsed()
         };
         let took = tokio::join!(single, many, look, wait);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{RawTask, Router, TaskContext, TaskError};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext, TaskError};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass::{NewTask, RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;

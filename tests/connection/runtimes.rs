@@ -6,7 +6,10 @@ use futures::FutureExt;
 use futures::future::join_all;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
-use windlass::{BrokerError, Client, EnqueueError, NewTask, RawTask, Waited};
+use windlass::client::{EnqueueError, WaitOutcome};
+use windlass::error::BrokerError;
+use windlass::task::RawTask;
+use windlass::{Client, NewTask};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::support::{RedisServer, within};
@@ -124,7 +127,7 @@ async fn answered_in_time(client: &Client) {
             assert!(enqueued.unwrap().is_new(), "round {round}");
         }
         assert!(
-            matches!(waited, Ok(Waited::Gone)),
+            matches!(waited, Ok(WaitOutcome::Gone)),
             "round {round}: {waited:?}"
         );
         assert!(matches!(looked, Ok(None)), "round {round}: {looked:?}");

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio::time::Instant;
-use windlass::{NewTask, RawTask, Router, TaskContext, TaskError};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext, TaskError};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::log::Log;

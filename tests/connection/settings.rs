@@ -1,7 +1,8 @@
 //! Settings of Redis that are dangerous, but no reason not to start.
 
 use tracing::instrument::WithSubscriber;
-use windlass::{RawTask, Router};
+use windlass::Router;
+use windlass::task::RawTask;
 
 use crate::fixture::Stage;
 use crate::log::Log;

@@ -1,7 +1,8 @@
 //! Futures that are polled once, and then kept.
 
 use futures::FutureExt;
-use windlass::{RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;

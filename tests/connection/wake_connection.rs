@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::{RawTask, Router};
+use windlass::Router;
+use windlass::task::RawTask;
 
 use crate::fixture::{LIMIT, Stage};
 use crate::seen::seen;

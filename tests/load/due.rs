@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass::{RawTask, Router, Server, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, Server, TaskContext};
 
 use crate::support::{RedisServer, Stage, Watch, eventually, write_tasks};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{RawTask, Router};
+use windlass::Router;
+use windlass::task::RawTask;
 
 use crate::support::{RedisServer, Running, Stage, Watch, eventually, write_tasks};
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{DeadLetter, RawTask, Router, TaskError};
+use windlass::handler::DeadLetter;
+use windlass::task::RawTask;
+use windlass::{Router, TaskError};
 
 use crate::support::child::ChildProcess;
 use crate::support::{LIMIT, Stage, eventually, ms, task};
@@ -30,7 +32,7 @@ fn router(stage: &Stage) -> Router {
         })
 }
 
-fn settings(stage: &Stage) -> windlass::ServerBuilder {
+fn settings(stage: &Stage) -> windlass::server::ServerBuilder {
     let settings = stage.server().lease(ms(1000)).heartbeat(ms(300));
     settings
         .scan_interval(ms(300))

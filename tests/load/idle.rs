@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use windlass::{RawTask, Router, Server};
+use windlass::task::RawTask;
+use windlass::{Router, Server};
 
 use crate::support::{LIMIT, Monitor, RedisServer, Stage, eventually, task, within};
 

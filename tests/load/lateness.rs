@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc::unbounded_channel;
-use windlass::{RawTask, Router, Server, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, Server, TaskContext};
 
 use crate::support::{Lag, RedisServer, Stage, ms, task, within};
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::unbounded_channel;
-use windlass::{RawTask, Router, Server};
+use windlass::task::RawTask;
+use windlass::{Router, Server};
 
 use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, task, within};
 

@@ -1,6 +1,6 @@
 //! What an operation answers, in one shape for the model and for the scripts.
 
-use crate::broker::operator::Answer as Operated;
+use crate::broker::operator::Answer as ChangeOutcome;
 use crate::broker::{EnqueueAnswer, ExpiredTask, Extended, Malformed, Record, Settled};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub enum Answer {
         reason: String,
         error: String,
     },
-    Operated(Operated),
+    ChangeOutcome(ChangeOutcome),
     Looked(Option<Looked>),
 }
 

@@ -103,7 +103,7 @@ impl Tally {
             Answer::Extended(extended) => {
                 met.extend(extended.iter().map(|it| format!("extended {it:?}")));
             }
-            Answer::Operated(answer) => {
+            Answer::ChangeOutcome(answer) => {
                 let answer = format!("{answer:?}");
                 let word = answer.split(' ').next().unwrap_or_default();
                 met.insert(format!("answer {word}"));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use redis::AsyncCommands;
 use tokio::sync::Semaphore;
-use windlass::{NewTask, RawTask, Router, State, TaskContext};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, State, TaskContext};
 
 use crate::fixture::{Act, Journal, Settings, What};
 use crate::support::{LIMIT, Running, Stage, eventually};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{Event, Undecodable};
+use windlass::server::{Event, Undecodable};
 
 use crate::fixture::{Act, Settings, What};
 use crate::support::{LIMIT, Running, Stage, eventually, write_tasks};

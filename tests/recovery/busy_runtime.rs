@@ -6,7 +6,9 @@ use std::thread::{self, JoinHandle, available_parallelism};
 use std::time::{Duration, Instant};
 
 use tokio::runtime;
-use windlass::{RawTask, Report, Router, ServerHandle, State, TaskContext};
+use windlass::server::{Report, ServerHandle};
+use windlass::task::RawTask;
+use windlass::{Router, State, TaskContext};
 
 use crate::fixture::{Journal, Settings, What};
 use crate::support::{LIMIT, Stage, eventually, within};

@@ -5,7 +5,7 @@ use std::fs;
 use std::future::pending;
 use std::time::Duration;
 
-use windlass::CancelReason;
+use windlass::handler::CancelReason;
 
 use crate::fixture::{Act, Block, Settings, What, Worker, block_on, from_env};
 use crate::support::{LIMIT, Stage, child, eventually};

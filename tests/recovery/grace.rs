@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use windlass::{Router, Server, ServerBuilder};
+use windlass::server::ServerBuilder;
+use windlass::{Router, Server};
 
 use crate::fixture::{Act, What};
 use crate::support::{LIMIT, RedisServer, Stage, ms};

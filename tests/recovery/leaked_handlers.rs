@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use windlass::{NewTask, Problem};
+use windlass::NewTask;
+use windlass::server::HealthProblem;
 
 use crate::fixture::{Act, Block, Settings, What};
 use crate::support::{LIMIT, Stage, eventually, ms};
@@ -28,7 +29,7 @@ async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
     let (leaked_in, leaked) = channel();
     let leaked_in = Mutex::new(leaked_in);
     let builder = settings().builder(&stage).on_event(move |event| {
-        if let windlass::Event::HandlerLeaked { id, kind } = event {
+        if let windlass::server::Event::HandlerLeaked { id, kind } = event {
             leaked_in
                 .lock()
                 .unwrap()
@@ -46,7 +47,7 @@ async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
     assert_eq!(server.handle.stats().leaked, 1);
     assert_eq!(server.handle.stats().retried, 1);
     let problems = server.handle.health().problems;
-    assert_eq!(problems, [Problem::LeakedHandlers(1)]);
+    assert_eq!(problems, [HealthProblem::LeakedHandlers(1)]);
     assert_eq!(leaked.recv_timeout(LIMIT).unwrap(), format!("block {id}"));
 
     // Its slot stays taken: of two, one is left.
@@ -98,7 +99,7 @@ async fn an_async_handler_that_ignores_its_timeout_is_dropped_after_the_cancel_g
     );
     let cancelled = props
         .journal
-        .of(What::Cancelled(windlass::CancelReason::Timeout));
+        .of(What::Cancelled(windlass::handler::CancelReason::Timeout));
     assert_eq!(cancelled.len(), 1, "it was told first");
 
     stage.wait_for_state(&id, "retry").await;

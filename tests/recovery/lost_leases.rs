@@ -6,7 +6,8 @@
 use std::slice::from_ref;
 use std::time::Duration;
 
-use windlass::{NewTask, RawTask, Router, TaskError};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskError};
 
 use crate::fixture::{Act, Settings, What};
 use crate::support::{LIMIT, Stage, eventually, ms};

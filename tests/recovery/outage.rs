@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::Stats;
+use windlass::server::Stats;
 
 use crate::fixture::{Act, Props, Settings, What};
 use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, ms};

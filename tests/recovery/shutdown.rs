@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{CancelReason, NewTask};
+use windlass::NewTask;
+use windlass::handler::CancelReason;
 
 use crate::fixture::{Act, Block, Settings, What};
 use crate::support::{LIMIT, Stage, ms};

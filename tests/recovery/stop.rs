@@ -4,7 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::AsyncCommands;
-use windlass::{CancelReason, Phase, Router, ServerHandle, State, TaskContext};
+use windlass::handler::CancelReason;
+use windlass::server::{Phase, ServerHandle};
+use windlass::{Router, State, TaskContext};
 
 use crate::fixture::{Act, Journal, Settings, What};
 use crate::support::{LIMIT, Running, Stage, eventually, ms};

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::{NewTask, Report};
+use windlass::NewTask;
+use windlass::server::Report;
 
 use crate::fixture::{Act, Block, Settings, What};
 use crate::support::{LIMIT, RedisServer, Stage, ms};

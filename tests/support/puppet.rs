@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
-use windlass::{CancelReason, RawTask, Router, TaskContext, TaskError};
+use windlass::handler::CancelReason;
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext, TaskError};
 
 use super::{LIMIT, Running, Stage, within};
 

@@ -12,7 +12,8 @@ use crate::router::outcomes::BoxError;
 /// anew for every attempt, in the order of the arguments, and must not block.
 ///
 /// ```
-/// use windlass::{FromContext, MissingState, State, StateType, TaskContext};
+/// use windlass::{State, TaskContext};
+/// use windlass::handler::{FromContext, MissingState, StateType};
 ///
 /// #[derive(Clone)]
 /// struct Shops(Vec<String>);
@@ -37,7 +38,7 @@ use crate::router::outcomes::BoxError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a handler",
     label = "not an extractor",
-    note = "after the task, a handler takes extractors: `State<S>`, `Option<State<S>>`, `TaskContext`, or a type that implements `windlass::FromContext`"
+    note = "after the task, a handler takes extractors: `State<S>`, `Option<State<S>>`, `TaskContext`, or a type that implements `windlass::handler::FromContext`"
 )]
 pub trait FromContext: Sized {
     /// Why the attempt does not have it. The attempt fails with this error, as if the handler had

@@ -10,7 +10,7 @@ use crate::user_code::{Contained, catch};
 /// A function that runs tasks.
 ///
 /// There is nothing to implement: it is any function or closure whose first argument is the task
-/// and whose up to eight others are extractors ([`FromContext`](crate::FromContext)).
+/// and whose up to eight others are extractors ([`FromContext`](crate::handler::FromContext)).
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};

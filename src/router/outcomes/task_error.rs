@@ -100,7 +100,8 @@ impl fmt::Debug for TaskError {
 /// Gives the error of a `Result` a verdict, in the middle of a handler.
 ///
 /// ```
-/// # use windlass::{TaskError, TaskResultExt};
+/// # use windlass::TaskError;
+/// # use windlass::handler::TaskResultExt;
 /// fn parse(amount: &str) -> Result<i64, TaskError> {
 ///     amount.parse::<i64>().or_skip_retry()
 /// }

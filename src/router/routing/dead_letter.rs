@@ -37,10 +37,11 @@ impl DeadLetter {
     /// Set other fields on it.
     ///
     /// ```
-    /// # use windlass::{DeadLetter, RawTask};
+    /// # use windlass::handler::DeadLetter;
+    /// # use windlass::task::RawTask;
     /// let mut letter = DeadLetter::new(RawTask::new("email:send", "…"), "retries_exhausted")?;
     /// letter.error = "550 no such mailbox".into();
-    /// # Ok::<(), windlass::InvalidTask>(())
+    /// # Ok::<(), windlass::task::InvalidTask>(())
     /// ```
     ///
     /// # Errors

@@ -14,7 +14,8 @@ pub(super) type Middleware = dyn Fn(TaskContext, Next) -> BoxFuture<'static, Out
 /// What comes after a middleware: the next one, and in the end the handler.
 ///
 /// ```
-/// use windlass::{Next, Outcome, Router, TaskContext};
+/// use windlass::{Router, TaskContext};
+/// use windlass::handler::{Next, Outcome};
 ///
 /// async fn log(context: TaskContext, next: Next) -> Outcome {
 ///     let start = std::time::Instant::now();

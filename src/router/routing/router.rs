@@ -57,7 +57,7 @@ impl Router {
     }
 
     /// Adds an `async fn` that takes a [`Task`], followed by up to eight extractors
-    /// ([`FromContext`](crate::FromContext)). It gets the tasks of kind [`Task::KIND`].
+    /// ([`FromContext`](crate::handler::FromContext)). It gets the tasks of kind [`Task::KIND`].
     ///
     /// It returns `Result<R, E>`, where `R` is `()` or anything that implements
     /// [`Serialize`](serde::Serialize), and `E` is an error of any common kind: a
@@ -107,7 +107,8 @@ impl Router {
     /// bytes as they were enqueued.
     ///
     /// ```
-    /// # use windlass::{RawTask, Router};
+    /// # use windlass::Router;
+    /// # use windlass::task::RawTask;
     /// async fn import(task: RawTask) -> Result<(), std::str::Utf8Error> {
     ///     let json = std::str::from_utf8(&task.payload)?;
     ///     println!("{json}");
@@ -175,7 +176,8 @@ impl Router {
     /// replaces the first.
     ///
     /// ```
-    /// use windlass::{DeadLetter, Router};
+    /// use windlass::Router;
+    /// use windlass::handler::DeadLetter;
     ///
     /// async fn tell(letter: DeadLetter) -> Result<(), std::io::Error> {
     ///     eprintln!("{} {} was given up: {}", letter.kind, letter.id, letter.reason);

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::server::control::phase::Phase;
 use crate::server::queues::ServedQueue;
 use crate::server::shared::Shared;
-use crate::server::{Health, Problem, Stats};
+use crate::server::{Health, HealthProblem, Stats};
 use crate::task::{NameError, check_queue};
 
 /// Steers and watches a server from anywhere, also from within its handlers. Cheap to clone.
@@ -73,7 +73,7 @@ impl ServerHandle {
         let mut health = (shared.vitals).health(shared.phases.now(), shared.config.heartbeat);
         let leaked = self.stats().leaked;
         if leaked > 0 {
-            health.problems.push(Problem::LeakedHandlers(leaked));
+            health.problems.push(HealthProblem::LeakedHandlers(leaked));
         }
         health
     }

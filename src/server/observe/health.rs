@@ -13,7 +13,7 @@ pub struct Health {
     /// What the server is doing.
     pub phase: Phase,
     /// What is wrong; empty when all is well.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<HealthProblem>,
 }
 
 impl Health {
@@ -26,20 +26,21 @@ impl Health {
     /// runtime or a part of the server has died. A Redis that is away is waited for, and a server that
     /// was asked to stop must not be killed for it. For a liveness probe.
     pub fn is_live(&self) -> bool {
-        !self.problems.iter().any(Problem::needs_restart)
+        !self.problems.iter().any(HealthProblem::needs_restart)
     }
 
     /// Whether it claims tasks: false while it starts, is quiet, stops, or has stopped, and while Redis
     /// is away. For a readiness probe.
     pub fn is_ready(&self) -> bool {
-        self.phase == Phase::Running && !self.problems.iter().any(Problem::keeps_from_claiming)
+        self.phase == Phase::Running
+            && !self.problems.iter().any(HealthProblem::keeps_from_claiming)
     }
 }
 
 /// Something that keeps a server from its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum HealthProblem {
     /// No heartbeat has reached Redis for longer than two intervals: leases will be lost.
     #[error("no heartbeat has reached Redis for {0:?}")]
     NoHeartbeat(Duration),
@@ -57,7 +58,7 @@ pub enum Problem {
     Died(&'static str),
 }
 
-impl Problem {
+impl HealthProblem {
     fn needs_restart(&self) -> bool {
         matches!(self, Self::RuntimeBlocked(_) | Self::Died(_))
     }
@@ -123,7 +124,7 @@ impl Vitals {
             Phase::Running if !self.claim.has_been() => Phase::Starting,
             phase => phase,
         };
-        let died = self.died.get().copied().map(Problem::Died);
+        let died = self.died.get().copied().map(HealthProblem::Died);
         // Nothing is expected of one that has ended.
         let silences = (phase != Phase::Stopped).then(|| self.silences(phase, heartbeat));
         Health {
@@ -135,16 +136,16 @@ impl Vitals {
         }
     }
 
-    fn silences(&self, phase: Phase, heartbeat: Duration) -> impl Iterator<Item = Problem> {
+    fn silences(&self, phase: Phase, heartbeat: Duration) -> impl Iterator<Item = HealthProblem> {
         let silent = self.silence(&self.heartbeat, heartbeat * 2 + Duration::from_secs(1));
         let unclaimed = self.silence(&self.claim, Duration::from_secs(5));
         let must_claim =
             phase < Phase::Quiet && !self.claimer_waits_for_slots.load(Ordering::Relaxed);
         let unclaimed = unclaimed.filter(|_| must_claim);
         [
-            silent.map(Problem::NoHeartbeat),
-            unclaimed.map(Problem::NoClaim),
-            self.runtime_blocked().map(Problem::RuntimeBlocked),
+            silent.map(HealthProblem::NoHeartbeat),
+            unclaimed.map(HealthProblem::NoClaim),
+            self.runtime_blocked().map(HealthProblem::RuntimeBlocked),
         ]
         .into_iter()
         .flatten()
@@ -190,11 +191,11 @@ mod tests {
     fn what_each_problem_means_to_a_probe() {
         let long = Duration::from_secs(60);
         for (problem, live, ready) in [
-            (Problem::NoHeartbeat(long), true, false),
-            (Problem::NoClaim(long), true, false),
-            (Problem::RuntimeBlocked(long), false, false),
-            (Problem::LeakedHandlers(1), true, true),
-            (Problem::Died("claimer"), false, false),
+            (HealthProblem::NoHeartbeat(long), true, false),
+            (HealthProblem::NoClaim(long), true, false),
+            (HealthProblem::RuntimeBlocked(long), false, false),
+            (HealthProblem::LeakedHandlers(1), true, true),
+            (HealthProblem::Died("claimer"), false, false),
         ] {
             let health = Health {
                 problems: vec![problem],
@@ -234,6 +235,6 @@ mod tests {
         assert_eq!((health.phase, health.problems), (Phase::Stopped, vec![]));
         vitals.died("claimer");
         let health = vitals.health(Phase::Stopped, Duration::ZERO);
-        assert_eq!(health.problems, [Problem::Died("claimer")]);
+        assert_eq!(health.problems, [HealthProblem::Died("claimer")]);
     }
 }

@@ -23,7 +23,7 @@ impl<'a> FailedAttempt<'a> {
     /// retries. Set other fields on it.
     ///
     /// ```
-    /// # use windlass::{FailedAttempt, default_retry_delay};
+    /// # use windlass::server::{FailedAttempt, default_retry_delay};
     /// let mut attempt = FailedAttempt::new("email:send", 3, "busy");
     /// attempt.queue = "mail";
     /// assert!(default_retry_delay(attempt.retried).as_secs() >= 3u64.pow(4) + 15);

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::{
-    BrokerError, Queue, RedisConfig, RedisConfigError, RedisFinding, check_redis, register_hooks,
+    BrokerError, Queue, RedisConfig, RedisConfigError, SetupProblem, check_redis, register_hooks,
 };
 use crate::defaults::{self, FAR};
 use crate::router::{Router, RouterError};
@@ -89,7 +89,7 @@ pub enum BuildError {
     Signals(#[source] std::io::Error),
     /// Redis can be reached, but must not be used as it is.
     #[error(transparent)]
-    Redis(RedisFinding),
+    Redis(SetupProblem),
 }
 
 /// Settings of a [`Server`]; everything is checked in [`build`](Self::build).

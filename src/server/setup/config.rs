@@ -40,7 +40,7 @@ pub enum Undecodable {
 #[non_exhaustive]
 pub enum LostLeases {
     /// It counts as a failed attempt, because a task may be what kills its servers; unless the function
-    /// given to [`is_failure`](crate::server::ServerBuilder::is_failure) says no to [`LeaseExpired`](crate::LeaseExpired).
+    /// given to [`is_failure`](crate::server::ServerBuilder::is_failure) says no to [`LeaseExpired`](crate::server::LeaseExpired).
     #[default]
     CountAsFailure,
     /// It spends no retry. The limit of lost leases in a row still holds.

@@ -4,7 +4,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, Client, Task, Undecodable, UnknownKind};
+use windlass::inspector::CancelMode;
+use windlass::server::{Undecodable, UnknownKind};
+use windlass::{Client, Task};
 
 use super::sweeper;
 use crate::support::{Calls, HOUR, Stage, puppet, task};
@@ -47,11 +49,11 @@ async fn send(path: &str, id: &str, stage: &Stage, client: &Client, calls: &mut 
             cancel.await.unwrap();
         }
         "unknown_kind" => {
-            let enqueue = client.enqueue(windlass::RawTask::new("other", "x"));
+            let enqueue = client.enqueue(windlass::task::RawTask::new("other", "x"));
             enqueue.id(id).await.unwrap();
         }
         "undecodable" => {
-            let enqueue = client.enqueue(windlass::RawTask::new("typed", [0xc1]));
+            let enqueue = client.enqueue(windlass::task::RawTask::new("typed", [0xc1]));
             enqueue.id(id).await.unwrap();
         }
         "malformed" => {

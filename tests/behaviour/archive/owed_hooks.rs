@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::DeadLetter;
+use windlass::handler::DeadLetter;
 
 use super::sweeper;
 use crate::support::{HOUR, Stage, puppet, task};

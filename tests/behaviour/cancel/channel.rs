@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::{CancelMode, CancelReason, Operated};
+use windlass::handler::CancelReason;
+use windlass::inspector::{CancelMode, ChangeOutcome};
 
 use crate::support::{LIMIT, Mode, Proxy, RedisServer, Stage, eventually, puppet, task};
 
@@ -27,7 +28,7 @@ async fn a_handler_hears_of_its_cancel_at_once() {
         let cancel = inspector.cancel("default", call.id(), CancelMode::Decide);
         let answer = cancel.await.unwrap();
         let server = call.context.server_id().to_owned();
-        assert_eq!(answer, Operated::Requested { server });
+        assert_eq!(answer, ChangeOutcome::Requested { server });
         assert_eq!(call.cancelled().await, CancelReason::Requested);
         took.push(began.elapsed());
         call.complete();
@@ -75,7 +76,10 @@ async fn the_next_heartbeat_tells_it_where_the_channel_is_cut() {
 
     let inspector = stage.inspector().await;
     let cancel = inspector.cancel("default", call.id(), CancelMode::Archive);
-    assert!(matches!(cancel.await.unwrap(), Operated::Requested { .. }));
+    assert!(matches!(
+        cancel.await.unwrap(),
+        ChangeOutcome::Requested { .. }
+    ));
     assert_eq!(call.cancelled().await, CancelReason::Requested);
     let id = call.id().to_owned();
     call.fail("cut short");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{CancelMode, Operated};
+use windlass::inspector::{CancelMode, ChangeOutcome};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, puppet, task};
 
@@ -46,10 +46,10 @@ async fn a_task_whose_server_was_killed_is_taken_over_long_before_its_lease_ends
         ("delete", CancelMode::Delete),
     ] {
         let answer = inspector.cancel("default", id, mode).await.unwrap();
-        assert_eq!(answer, Operated::Done, "{id}");
+        assert_eq!(answer, ChangeOutcome::Done, "{id}");
     }
     let answer = inspector.archive("default", "by operator").await.unwrap();
-    assert_eq!(answer, Operated::Done);
+    assert_eq!(answer, ChangeOutcome::Done);
     assert_eq!(stage.state("archive").await, "archived");
     assert_eq!(stage.state("delete").await, "gone");
     for (id, reason) in [("decide", "cancelled"), ("by operator", "operator")] {
@@ -76,7 +76,7 @@ async fn a_late_word_of_a_server_that_was_taken_for_dead_changes_nothing() {
         .cancel("default", "it", CancelMode::Archive)
         .await
         .unwrap();
-    assert_eq!(answer, Operated::Done);
+    assert_eq!(answer, ChangeOutcome::Done);
     let before = stage.record("it").await;
     call.complete();
     let report = server.stop().await;
@@ -103,9 +103,9 @@ async fn nothing_is_taken_over_right_after_an_outage() {
         .await
         .unwrap();
     let archive = async || inspector.archive("default", "it").await.unwrap();
-    assert!(matches!(archive().await, Operated::Requested { .. }));
+    assert!(matches!(archive().await, ChangeOutcome::Requested { .. }));
     assert_eq!(stage.state("it").await, "active");
     stage.wait_until(until).await;
-    assert_eq!(archive().await, Operated::Done);
+    assert_eq!(archive().await, ChangeOutcome::Done);
     assert_eq!(stage.record("it").await["reason"], "operator");
 }

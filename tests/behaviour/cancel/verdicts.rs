@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::CancelMode;
+use windlass::inspector::CancelMode;
 
 use crate::support::{Call, HOUR, LIMIT, Stage, eventually, puppet, task};
 
@@ -150,7 +150,10 @@ async fn the_mode_says_what_becomes_of_a_task_that_is_handed_back() {
         client.enqueue(task("x")).id("it").await.unwrap();
         let call = calls.next().await;
         server.handle.stop();
-        assert_eq!(call.cancelled().await, windlass::CancelReason::Shutdown);
+        assert_eq!(
+            call.cancelled().await,
+            windlass::handler::CancelReason::Shutdown
+        );
         let inspector = stage.inspector().await;
         inspector.cancel("default", "it", mode).await.unwrap();
         call.fail("the server stops");

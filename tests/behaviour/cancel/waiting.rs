@@ -1,6 +1,6 @@
 //! A task that waits is ended at once.
 
-use windlass::{CancelMode, Operated};
+use windlass::inspector::{CancelMode, ChangeOutcome};
 
 use crate::support::{HOUR, Stage, task};
 
@@ -29,7 +29,7 @@ async fn a_waiting_task_is_ended_at_once_in_every_state() {
             }
             stage.wait_for_state("it", state).await;
             let answer = inspector.cancel("default", "it", mode).await.unwrap();
-            assert_eq!(answer, Operated::Done, "{mode:?} {state}");
+            assert_eq!(answer, ChangeOutcome::Done, "{mode:?} {state}");
             let ended = stage.state("it").await;
             if mode == CancelMode::Delete {
                 assert_eq!(ended, "gone", "{state}");
@@ -70,7 +70,10 @@ async fn a_cancel_that_races_the_claim_ends_the_task_all_the_same() {
         client.enqueue(task("x")).id(&id).await.unwrap();
         let cancel = inspector.cancel("default", &id, CancelMode::Archive);
         let answer = cancel.await.unwrap();
-        let told = matches!(answer, Operated::Done | Operated::Requested { .. });
+        let told = matches!(
+            answer,
+            ChangeOutcome::Done | ChangeOutcome::Requested { .. }
+        );
         assert!(told, "{answer:?}");
     }
     stage.wait_for_count("archived", 200).await;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{CancelMode, Operated, Router, UnknownKind};
+use windlass::Router;
+use windlass::inspector::{CancelMode, ChangeOutcome};
+use windlass::server::UnknownKind;
 
 use super::{hooked, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, puppet_for, task};
@@ -15,7 +17,7 @@ async fn owe_a_hook(stage: &Stage, router: &Router) {
     let ended = inspector
         .cancel("default", "dead", CancelMode::Decide)
         .await;
-    assert_eq!(ended.unwrap(), Operated::Done);
+    assert_eq!(ended.unwrap(), ChangeOutcome::Done);
 }
 
 #[tokio::test]

@@ -4,7 +4,8 @@ use std::error::Error;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
-use windlass::{Client, DeadLetter, Router};
+use windlass::handler::DeadLetter;
+use windlass::{Client, Router};
 
 use crate::support::{Calls, LIMIT, Running, Stage, eventually, puppet, task, within};
 

@@ -1,6 +1,6 @@
 //! What runs no hook.
 
-use windlass::{CancelMode, Operated};
+use windlass::inspector::{CancelMode, ChangeOutcome};
 
 use super::{hooked, only_the_next_runs_one, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, puppet_for, task};
@@ -13,14 +13,17 @@ async fn what_an_operator_archives_runs_none() {
     let (server, mut calls, mut letters) = serve_hooked(&stage).await;
     stage.enqueue_for_later("waits").await;
     let answer = inspector.archive("default", "waits").await.unwrap();
-    assert_eq!(answer, Operated::Done);
+    assert_eq!(answer, ChangeOutcome::Done);
     assert_eq!(stage.wait_for_reason("waits").await, "operator");
 
     // One that runs is told to end, and that an operator archives it holds to its end.
     client.enqueue(task("x")).id("runs").await.unwrap();
     let call = calls.next().await;
     let answer = inspector.archive("default", "runs").await.unwrap();
-    assert!(matches!(answer, Operated::Requested { .. }), "{answer:?}");
+    assert!(
+        matches!(answer, ChangeOutcome::Requested { .. }),
+        "{answer:?}"
+    );
     call.cancelled().await;
     call.fail("cut short");
     assert_eq!(stage.wait_for_reason("runs").await, "operator");
@@ -51,7 +54,10 @@ async fn what_is_done_or_deleted_runs_none() {
                         cancel.await.unwrap()
                     }
                 };
-                assert!(matches!(answer, Operated::Requested { .. }), "{answer:?}");
+                assert!(
+                    matches!(answer, ChangeOutcome::Requested { .. }),
+                    "{answer:?}"
+                );
                 call.cancelled().await;
                 call.fail("cut short");
             }
@@ -60,7 +66,7 @@ async fn what_is_done_or_deleted_runs_none() {
     }
     stage.enqueue_for_later("waits").await;
     let cancel = inspector.cancel("default", "waits", CancelMode::Delete);
-    assert_eq!(cancel.await.unwrap(), Operated::Done);
+    assert_eq!(cancel.await.unwrap(), ChangeOutcome::Done);
     only_the_next_runs_one(&client, &mut calls, &mut letters).await;
     server.stop().await;
     stage.audit().await;
@@ -77,7 +83,7 @@ async fn a_kind_without_a_hook_owes_none() {
     client.enqueue(task("x")).id("plain").await.unwrap();
     calls.next().await.skip();
     stage.wait_for_state("plain", "archived").await;
-    let other = windlass::RawTask::new("other", "x");
+    let other = windlass::task::RawTask::new("other", "x");
     client.enqueue(other).id("hooked").await.unwrap();
     others.next().await.skip();
     let run = letters.next().await;

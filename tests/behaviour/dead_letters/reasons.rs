@@ -3,7 +3,10 @@
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, RawTask, Router, Task, Undecodable};
+use windlass::inspector::CancelMode;
+use windlass::server::Undecodable;
+use windlass::task::RawTask;
+use windlass::{Router, Task};
 
 use super::{hooked, serve_hooked, until_none_is_owed};
 use crate::support::{HOUR, Stage, task};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use windlass::DeadLetter;
+use windlass::handler::DeadLetter;
 
 use super::{hurry, serve_hooked, until_none_is_owed};
 use crate::support::{Stage, puppet, task, within};

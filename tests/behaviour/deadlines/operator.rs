@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use windlass::{Client, Operated};
+use windlass::Client;
+use windlass::inspector::ChangeOutcome;
 
 use crate::support::{HOUR, Stage, ms, task};
 
@@ -22,7 +23,10 @@ async fn enqueue(client: &Client, field: &str, time: SystemTime) {
 /// Runs a task by hand and sees it through on a server.
 async fn runs(stage: &Stage, id: &str) {
     let inspector = stage.inspector().await;
-    assert_eq!(inspector.run("default", id).await.unwrap(), Operated::Done);
+    assert_eq!(
+        inspector.run("default", id).await.unwrap(),
+        ChangeOutcome::Done
+    );
     stage.audit().await;
     let record = stage.record(id).await;
     let left = DEADLINES.map(|field| record.contains_key(field));
@@ -82,7 +86,7 @@ async fn a_deadline_in_the_future_stays() {
             inspector.archive("default", "it").await.unwrap();
         }
         let answer = inspector.run("default", "it").await.unwrap();
-        assert_eq!(answer, Operated::Done);
+        assert_eq!(answer, ChangeOutcome::Done);
         assert_eq!(stage.record("it").await, before);
         assert_eq!(stage.scores("deadlines").await, due);
         inspector.delete("default", "it").await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use windlass::CancelReason;
+use windlass::handler::CancelReason;
 
 use super::assert_expired_once;
 use crate::support::{Call, HOUR, LIMIT, Stage, eventually, ms, task};

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windlass::{NewTask, RawTask, Router};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router};
 
 use crate::support::{Running, Seen, Stage, seen};
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use windlass::{EnqueueOutcome, RawTask, Router, TaskContext, TaskError};
+use windlass::client::EnqueueOutcome;
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext, TaskError};
 
 use crate::support::{LIMIT, Stage, seen, within};
 

@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use windlass::{EnqueueOutcome, NewTask, RawTask, Task};
+use windlass::client::EnqueueOutcome;
+use windlass::task::RawTask;
+use windlass::{NewTask, Task};
 
 use crate::support::Stage;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
-use windlass::RawTask;
+use windlass::task::RawTask;
 
 use crate::support::{LIMIT, RedisServer, Stage, calls_of, within};
 

@@ -1,7 +1,9 @@
 //! Many tasks in one call of the client: one result for each, in order.
 
 use redis::AsyncCommands;
-use windlass::{Client, EnqueueError, EnqueueOutcome, Enqueued, NewTask, RawTask};
+use windlass::client::{EnqueueError, EnqueueOutcome, Enqueued};
+use windlass::task::RawTask;
+use windlass::{Client, NewTask};
 
 use crate::support::{RedisServer, Stage, calls_of};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
-use windlass::{RawTask, Router, State, TaskContext, TaskError, defaults};
+use windlass::task::RawTask;
+use windlass::{Router, State, TaskContext, TaskError, defaults};
 
 use crate::support::{Stage, seen};
 

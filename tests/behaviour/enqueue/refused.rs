@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redis::AsyncCommands;
-use windlass::{Enqueue, EnqueueError, InvalidTask, PayloadError, RawTask, defaults};
+use windlass::client::{Enqueue, EnqueueError};
+use windlass::defaults;
+use windlass::task::{InvalidTask, PayloadError, RawTask};
 
 use crate::support::Stage;
 

@@ -1,6 +1,8 @@
 //! What an operator is told, for each wish and each state.
 
-use windlass::{CancelMode, InspectError, Inspector, Operated, PayloadError, RawTask};
+use windlass::Inspector;
+use windlass::inspector::{CancelMode, ChangeOutcome, InspectError};
+use windlass::task::{PayloadError, RawTask};
 
 use crate::support::{Call, HOUR, Running, Stage, task};
 
@@ -45,13 +47,13 @@ async fn in_every_state(stage: &Stage) -> (Running, Call) {
 /// then is.
 async fn assert_each(
     stage: &Stage,
-    wish: impl AsyncFn(Inspector, &'static str) -> Result<Operated, InspectError>,
+    wish: impl AsyncFn(Inspector, &'static str) -> Result<ChangeOutcome, InspectError>,
     rows: [(&str, &str, &str); 5],
 ) {
     let (server, call) = in_every_state(stage).await;
     for state in STATES {
         let answer = wish(stage.inspector().await, state).await.unwrap();
-        if let Operated::Requested { server: told, .. } = &answer {
+        if let ChangeOutcome::Requested { server: told, .. } = &answer {
             assert_eq!(told, server.handle.id());
         }
         let answer = format!("{answer:?}");
@@ -149,7 +151,7 @@ async fn an_edit_keeps_the_kind() {
     let answer = stage.inspector().await.edit("default", "it", other).await;
     let record = stage.record("it").await;
     let kind = record["kind"].clone();
-    assert_eq!(answer.unwrap(), Operated::OtherKind { kind });
+    assert_eq!(answer.unwrap(), ChangeOutcome::OtherKind { kind });
     assert_eq!(record["payload"], "x");
 }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 use redis::AsyncCommands;
-use windlass::{CancelMode, LostLeases, RawTask, Unique, UnknownKind};
+use windlass::Unique;
+use windlass::inspector::CancelMode;
+use windlass::server::{LostLeases, UnknownKind};
+use windlass::task::RawTask;
 
 use crate::support::{Call, HOUR, LIMIT, Stage, eventually, ms, puppet, task};
 
@@ -211,7 +214,7 @@ async fn hooks_run_and_dropped() {
     let stage = Stage::new("hooks").await;
     let client = stage.client().await;
     let (router, mut calls) = puppet();
-    let hook = async |_: windlass::DeadLetter| Ok::<_, String>(());
+    let hook = async |_: windlass::handler::DeadLetter| Ok::<_, String>(());
     let server = stage.serve(router.on_dead_letter("kind", hook)).await;
     client.enqueue(task("x")).id("1").await.unwrap();
     calls.next().await.skip();
@@ -271,7 +274,7 @@ async fn a_counter_at_its_end_stops_nothing() {
     let _: () = pipeline.query_async(&mut stage.redis()).await.unwrap();
 
     let (router, mut calls) = puppet();
-    let hook = async |_: windlass::DeadLetter| Ok::<_, String>(());
+    let hook = async |_: windlass::handler::DeadLetter| Ok::<_, String>(());
     let settings = stage.server().archive_limits(1, HOUR);
     let server = stage
         .serve_with(settings, router.on_dead_letter("kind", hook))

@@ -6,7 +6,10 @@ use std::time::UNIX_EPOCH;
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, Event, RawTask, Router, Task, Undecodable, UnknownKind};
+use windlass::inspector::CancelMode;
+use windlass::server::{Event, Undecodable, UnknownKind};
+use windlass::task::RawTask;
+use windlass::{Router, Task};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, ms, puppet_for, task};
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass::{Event, RawTask, Router};
+use windlass::Router;
+use windlass::server::Event;
+use windlass::task::RawTask;
 
 use crate::support::Stage;
 

@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, ServerBuilder};
+use windlass::Router;
+use windlass::server::ServerBuilder;
+use windlass::task::RawTask;
 
 use crate::support::{LIMIT, Stage, eventually, seen};
 

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::sync::Mutex;
 
-use windlass::{
-    DeadLetter, FromContext, Next, Outcome, RawTask, Router, TaskContext, default_retry_delay,
-};
+use windlass::handler::{DeadLetter, FromContext, Next, Outcome};
+use windlass::server::default_retry_delay;
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{LIMIT, Stage, child, eventually};
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{EnqueueOutcome, NewTask, RetryPolicy, Router, Task, TaskContext, Unique};
+use windlass::client::EnqueueOutcome;
+use windlass::task::RetryPolicy;
+use windlass::{NewTask, Router, Task, TaskContext, Unique};
 
 use crate::support::{HOUR, LIMIT, Stage, ms, within};
 
@@ -41,7 +43,7 @@ async fn every_task_of_a_type_has_its_defaults() {
         assert_eq!(enqueued.queue, "reports");
         let task = inspector.task("reports", &enqueued.id).await;
         let task = task.unwrap().unwrap();
-        assert_eq!(task.state, windlass::TaskState::Scheduled);
+        assert_eq!(task.state, windlass::task::TaskState::Scheduled);
         for (field, value) in [
             ("priority", "3"),
             ("max_retry", "5"),
@@ -69,7 +71,7 @@ async fn what_is_set_at_the_enqueue_wins() {
     let report = report.unique(Unique::until_started().key("key"));
     let enqueued = report.header("origin", "enqueue").await.unwrap();
     let task = stage.look(&enqueued.id).await.unwrap();
-    assert_eq!(task.state, windlass::TaskState::Pending);
+    assert_eq!(task.state, windlass::task::TaskState::Pending);
     for absent in ["priority", "max_retry", "retention"] {
         assert_eq!(task.fields.get(absent), None, "{absent}");
     }

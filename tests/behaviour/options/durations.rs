@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{EnqueueError, RetryPolicy, Router, TaskError, Unique};
+use windlass::client::EnqueueError;
+use windlass::task::RetryPolicy;
+use windlass::{Router, TaskError, Unique};
 
 use crate::support::{HOUR, Stage, ms, puppet, task};
 
@@ -58,7 +60,10 @@ async fn a_timeout_takes_half_a_second_and_refuses_none() {
         .await
         .unwrap();
     let call = calls.next().await;
-    assert_eq!(call.cancelled().await, windlass::CancelReason::Timeout);
+    assert_eq!(
+        call.cancelled().await,
+        windlass::handler::CancelReason::Timeout
+    );
     call.complete();
     assert_eq!(server.stop().await.stats.completed, 1);
 }
@@ -102,7 +107,11 @@ async fn settings_of_a_server_take_short_spans() {
 #[tokio::test]
 async fn settings_that_need_a_span_refuse_none() {
     let stage = Stage::new("refused").await;
-    let router = || Router::new().raw("kind", async |_: windlass::RawTask| Ok::<_, TaskError>(()));
+    let router = || {
+        Router::new().raw("kind", async |_: windlass::task::RawTask| {
+            Ok::<_, TaskError>(())
+        })
+    };
     let zero = Duration::ZERO;
     for settings in [
         stage.server().heartbeat(zero),

@@ -1,7 +1,8 @@
 //! Options that a task's own fields decide.
 
 use serde::{Deserialize, Serialize};
-use windlass::{EnqueueOutcome, NewTask, Task, Unique};
+use windlass::client::EnqueueOutcome;
+use windlass::{NewTask, Task, Unique};
 
 use crate::support::Stage;
 

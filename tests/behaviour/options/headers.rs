@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{EnqueueError, InvalidTask};
+use windlass::client::EnqueueError;
+use windlass::task::InvalidTask;
 
 use crate::support::{Stage, task};
 

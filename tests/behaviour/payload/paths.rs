@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{CancelMode, Client, NewTask, Operated, RawTask, Unique};
+use windlass::inspector::{CancelMode, ChangeOutcome};
+use windlass::task::RawTask;
+use windlass::{Client, NewTask, Unique};
 
 use crate::support::{HOUR, Stage, ms, puppet, task};
 
@@ -91,7 +93,7 @@ async fn through_an_edit() {
         let enqueued = client.enqueue(task("before")).delay(HOUR).await;
         let id = enqueued.unwrap().id;
         let edit = inspector.edit("default", &id, task(&*payload));
-        assert_eq!(edit.await.unwrap(), Operated::Done);
+        assert_eq!(edit.await.unwrap(), ChangeOutcome::Done);
         assert_same(&stage.look(&id).await.unwrap().payload, &payload);
         inspector.run("default", &id).await.unwrap();
         let call = calls.next().await;
@@ -120,7 +122,10 @@ async fn through_the_archive_a_hook_and_back() {
         assert_same(&letter.payload, &payload);
         stage.wait_for_count("hooks", 0).await;
         assert_same(&stage.look(&id).await.unwrap().payload, &payload);
-        assert_eq!(inspector.run("default", &id).await.unwrap(), Operated::Done);
+        assert_eq!(
+            inspector.run("default", &id).await.unwrap(),
+            ChangeOutcome::Done
+        );
         let call = calls.next().await;
         assert_same(&call.task.payload, &payload);
         call.complete();
@@ -151,7 +156,7 @@ async fn of_all_hooks_that_are_owed_at_once() {
     for n in 0..2 * payloads.len() {
         let id = n.to_string();
         let cancel = inspector.cancel("default", &id, CancelMode::Archive);
-        assert_eq!(cancel.await.unwrap(), Operated::Done);
+        assert_eq!(cancel.await.unwrap(), ChangeOutcome::Done);
     }
     let server = stage.serve(router).await;
     for _ in 0..2 * payloads.len() {

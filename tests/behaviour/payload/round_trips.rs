@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{Client, NewTask, RawTask, Router, Task, TaskContext, TaskError};
+use windlass::task::RawTask;
+use windlass::{Client, NewTask, Router, Task, TaskContext, TaskError};
 
 use crate::support::{Stage, seen};
 

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{Event, NewTask, RawTask, Router, ServerBuilder, Task, Undecodable, defaults};
+use windlass::server::{Event, ServerBuilder, Undecodable};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, Task, defaults};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually};
 

@@ -1,6 +1,8 @@
 //! Queues that come and go while a server runs.
 
-use windlass::{QueueError, RawTask, Router, TaskContext};
+use windlass::server::QueueError;
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{LIMIT, Stage, eventually, seen};
 

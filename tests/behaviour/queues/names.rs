@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, defaults};
+use windlass::task::RawTask;
+use windlass::{Router, defaults};
 
 use crate::support::{LIMIT, RedisServer, Stage, eventually};
 

@@ -1,7 +1,8 @@
 //! First in, first out; priorities.
 
 use redis::AsyncCommands;
-use windlass::{NewTask, RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext};
 
 use crate::support::{Running, Seen, Stage, seen};
 

@@ -1,7 +1,8 @@
 //! A paused queue is left alone.
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{Stage, seen};
 

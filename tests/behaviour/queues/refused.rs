@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass::{RawTask, Router};
+use windlass::Router;
+use windlass::task::RawTask;
 
 use crate::support::{LIMIT, Stage, seen, task};
 

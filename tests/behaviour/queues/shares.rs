@@ -1,7 +1,8 @@
 //! How a server divides its slots among its queues.
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{Call, LIMIT, Seen, Stage, puppet, seen, task};
 

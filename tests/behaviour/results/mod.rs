@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{Client, Waited};
+use windlass::Client;
+use windlass::client::WaitOutcome;
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, task, within};
 
@@ -12,7 +13,7 @@ mod retention;
 mod wait;
 mod waiters;
 
-type Wait = tokio::task::JoinHandle<Waited<String>>;
+type Wait = tokio::task::JoinHandle<WaitOutcome<String>>;
 
 /// Waits in the background for a task of the queue `default`.
 fn wait_for(client: &Client, id: &str) -> Wait {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{Client, Waited};
+use windlass::Client;
+use windlass::client::WaitOutcome;
 
 use super::{enqueue_and_wait, heard, listeners, until_waited_for, wait_for};
 use crate::support::{LIMIT, Mode, Proxy, RedisServer, Stage, eventually, ms, task, within};
@@ -37,7 +38,10 @@ async fn an_end_while_the_subscription_is_cut_is_found() {
     calls.next().await.complete_with("unheard");
     stage.wait_for_state(&id, "completed").await;
     proxy.set_mode(Mode::Pass);
-    assert_eq!(heard(wait).await, Waited::Completed("unheard".to_owned()));
+    assert_eq!(
+        heard(wait).await,
+        WaitOutcome::Completed("unheard".to_owned())
+    );
     server.stop().await;
 }
 
@@ -53,7 +57,7 @@ async fn a_subscription_that_is_dead_without_a_word_delays_a_wait_by_seconds() {
     let waited = within("it looks for itself", Duration::from_secs(20), wait);
     assert_eq!(
         waited.await.unwrap(),
-        Waited::Completed("unheard".to_owned())
+        WaitOutcome::Completed("unheard".to_owned())
     );
     server.stop().await;
 }
@@ -73,7 +77,7 @@ async fn a_wait_lasts_through_a_restart_of_redis() {
     stage.reconnect(&redis).await;
     call.complete_with("after all");
     let waited = within("the wait ends", LIMIT, wait).await.unwrap();
-    assert_eq!(waited, Waited::Completed("after all".to_owned()));
+    assert_eq!(waited, WaitOutcome::Completed("after all".to_owned()));
     server.stop().await;
 }
 
@@ -87,7 +91,7 @@ async fn a_wait_for_a_task_that_redis_forgot_ends() {
     until_waited_for(&stage, 1).await;
     redis.restart();
     let waited = within("the wait ends", LIMIT, wait).await.unwrap();
-    assert_eq!(waited, Waited::Gone);
+    assert_eq!(waited, WaitOutcome::Gone);
 }
 
 #[tokio::test]
@@ -100,7 +104,7 @@ async fn a_wait_on_a_redis_that_stays_away_fails_when_its_time_is_over() {
     let wait = client.wait::<()>("default", &id, ms(500));
     let waited = within("the wait ends", Duration::from_secs(10), wait).await;
     assert!(
-        matches!(waited, Err(windlass::WaitError::Broker(_))),
+        matches!(waited, Err(windlass::client::WaitError::Broker(_))),
         "{waited:?}"
     );
 }
@@ -112,14 +116,14 @@ async fn a_wait_on_a_redis_that_does_not_answer_has_its_time_too() {
     let client = stage.client().await;
     let id = client.enqueue(task("x")).await.unwrap().id;
     let waited = client.wait::<()>("default", &id, ms(500)).await;
-    assert_eq!(waited.unwrap(), Waited::TimedOut);
+    assert_eq!(waited.unwrap(), WaitOutcome::TimedOut);
     redis.pause();
     // A command's own limit, 5 s, is no limit of a wait.
     let wait = client.wait::<()>("default", &id, ms(500));
     let waited = within("the wait ends", Duration::from_secs(4), wait).await;
     redis.resume();
     assert!(
-        matches!(waited, Err(windlass::WaitError::Broker(_))),
+        matches!(waited, Err(windlass::client::WaitError::Broker(_))),
         "{waited:?}"
     );
 }

@@ -1,7 +1,8 @@
 //! How far a handler has come.
 
 use redis::AsyncCommands;
-use windlass::{CancelReason, Operated, ProgressError};
+use windlass::handler::{CancelReason, ProgressError};
+use windlass::inspector::ChangeOutcome;
 
 use crate::support::{Call, HOUR, LIMIT, Running, Stage, eventually, task};
 
@@ -28,7 +29,7 @@ async fn progress_is_seen_by_an_operator() {
         call.context.progress(done, 10, note).await.unwrap();
         let task = stage.look(call.id()).await.unwrap();
         assert_eq!(task.fields["progress"], seen);
-        assert_eq!(task.state, windlass::TaskState::Active);
+        assert_eq!(task.state, windlass::task::TaskState::Active);
     }
     call.complete();
     server.stop().await;
@@ -120,7 +121,7 @@ async fn progress_of_a_task_that_was_taken_over_is_refused() {
     eventually("it is taken over", LIMIT, async || {
         let _: () = stage.redis().del(&server_key).await.unwrap();
         match inspector.delete("default", &id).await.unwrap() {
-            Operated::Done => Ok(()),
+            ChangeOutcome::Done => Ok(()),
             answer => Err(answer),
         }
     })

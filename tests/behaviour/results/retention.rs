@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, TaskState, Waited};
+use windlass::Router;
+use windlass::client::WaitOutcome;
+use windlass::task::{RawTask, TaskState};
 
 use crate::support::{HOUR, Stage, ms, task};
 
@@ -29,13 +31,16 @@ async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
     );
     for _ in 0..2 {
         let waited = client.wait::<String>("default", &id, Duration::ZERO).await;
-        assert_eq!(waited.unwrap(), Waited::Completed("the result".to_owned()));
+        assert_eq!(
+            waited.unwrap(),
+            WaitOutcome::Completed("the result".to_owned())
+        );
     }
 
     stage.wait_for_state(&id, "gone").await;
     assert!(stage.now().await > until, "it was kept for its whole time");
     let waited = client.wait::<String>("default", &id, Duration::ZERO).await;
-    assert_eq!(waited.unwrap(), Waited::Gone);
+    assert_eq!(waited.unwrap(), WaitOutcome::Gone);
     assert_eq!(stage.look(&id).await, None);
     assert_eq!(stage.keys("t:").await, [""; 0]);
     let report = server.stop().await;

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use redis::AsyncCommands;
 use serde::{Deserialize, Serialize};
-use windlass::{CancelMode, RawTask, Router, WaitError, Waited};
+use windlass::Router;
+use windlass::client::{WaitError, WaitOutcome};
+use windlass::inspector::CancelMode;
+use windlass::task::RawTask;
 
 use super::{enqueue_and_wait, heard, until_waited_for, wait_for};
 use crate::support::{HOUR, LIMIT, Stage, ms, puppet, task};
@@ -16,7 +19,7 @@ async fn a_wait_that_begins_before_the_end_hears_of_it() {
     let (server, mut calls) = stage.serve_puppet().await;
     let (_, wait) = enqueue_and_wait(&stage, &client).await;
     calls.next().await.complete_with("sum");
-    assert_eq!(heard(wait).await, Waited::Completed("sum".to_owned()));
+    assert_eq!(heard(wait).await, WaitOutcome::Completed("sum".to_owned()));
     assert_eq!(stage.count("waiters").await, 0);
     server.stop().await;
 }
@@ -35,7 +38,10 @@ async fn a_wait_lasts_through_retries_and_snoozes() {
     assert!(!wait.is_finished());
     call.complete_with("third time lucky");
     let waited = heard(wait).await;
-    assert_eq!(waited, Waited::Completed("third time lucky".to_owned()));
+    assert_eq!(
+        waited,
+        WaitOutcome::Completed("third time lucky".to_owned())
+    );
     server.stop().await;
 }
 
@@ -47,13 +53,13 @@ async fn every_way_to_end_is_told() {
     let (router, mut calls) = puppet();
     let settings = stage.server().queues([("default", 1), ("other", 1)]);
     let server = stage.serve_with(settings, router).await;
-    let archived = |reason: &str, error: &str| Waited::Archived {
+    let archived = |reason: &str, error: &str| WaitOutcome::Archived {
         reason: reason.to_owned(),
         error: error.to_owned(),
     };
     let ways = [
-        ("complete", Waited::Gone),
-        ("revoke", Waited::Gone),
+        ("complete", WaitOutcome::Gone),
+        ("revoke", WaitOutcome::Gone),
         ("skip", archived("skipped", "skipped")),
         ("fail", archived("retries_exhausted", "the only try")),
         (
@@ -62,7 +68,7 @@ async fn every_way_to_end_is_told() {
         ),
         ("archive", archived("operator", "")),
         ("cancel", archived("cancelled", "")),
-        ("delete", Waited::Gone),
+        ("delete", WaitOutcome::Gone),
     ];
     for (way, ended) in ways {
         let waits = ["deadline", "archive", "cancel", "delete"].contains(&way);
@@ -106,14 +112,14 @@ async fn every_way_to_end_is_told() {
 async fn a_task_that_is_set_aside_or_missing_is_told() {
     let stage = Stage::new("broken").await;
     let client = stage.client().await;
-    let malformed = || Waited::Archived {
+    let malformed = || WaitOutcome::Archived {
         reason: "malformed".to_owned(),
         error: String::new(),
     };
     for found in ["claimed", "due", "past its deadline", "lost"] {
         let damages = [
-            ("missing", Waited::Gone),
-            ("no hash", Waited::Gone),
+            ("missing", WaitOutcome::Gone),
+            ("no hash", WaitOutcome::Gone),
             ("no kind", malformed()),
         ];
         for (damage, ended) in damages {
@@ -157,7 +163,7 @@ async fn an_unknown_id_is_gone_at_once() {
         .wait::<()>("default", "unknown", LIMIT)
         .await
         .unwrap();
-    assert_eq!(waited, Waited::Gone);
+    assert_eq!(waited, WaitOutcome::Gone);
     assert!(
         began.elapsed() < Duration::from_secs(8),
         "{:?}",
@@ -181,7 +187,7 @@ async fn a_wait_has_its_time_and_no_more() {
     for time in [Duration::ZERO, ms(500)] {
         let began = Instant::now();
         let waited = client.wait::<()>("default", "never", time).await.unwrap();
-        assert_eq!(waited, Waited::TimedOut);
+        assert_eq!(waited, WaitOutcome::TimedOut);
         let took = began.elapsed();
         assert!(
             (time..time + Duration::from_secs(8)).contains(&took),
@@ -221,12 +227,12 @@ async fn a_result_has_its_type() {
     let wrong = client.wait::<Receipt>("default", "unit", LIMIT).await;
     assert!(matches!(wrong, Err(WaitError::Result(_))), "{wrong:?}");
     let right = client.wait("default", "kind", LIMIT).await.unwrap();
-    assert_eq!(right, Waited::Completed(receipt()));
+    assert_eq!(right, WaitOutcome::Completed(receipt()));
     for kind in ["unit", "none"] {
         let nothing = client.wait::<Option<u64>>("default", kind, LIMIT).await;
-        assert_eq!(nothing.unwrap(), Waited::Completed(None), "{kind}");
+        assert_eq!(nothing.unwrap(), WaitOutcome::Completed(None), "{kind}");
         let nothing = client.wait::<()>("default", kind, LIMIT).await.unwrap();
-        assert_eq!(nothing, Waited::Completed(()), "{kind}");
+        assert_eq!(nothing, WaitOutcome::Completed(()), "{kind}");
     }
     server.stop().await;
 }

@@ -1,7 +1,10 @@
 //! Many who wait, and nobody who does.
 
 use futures::future::join_all;
-use windlass::{CancelMode, Client, RawTask, Router, TaskError, Waited};
+use windlass::client::WaitOutcome;
+use windlass::inspector::CancelMode;
+use windlass::task::RawTask;
+use windlass::{Client, Router, TaskError};
 
 use super::{heard, listeners, until_nobody_listens, until_waited_for, wait_for};
 use crate::support::{HOUR, LIMIT, Proxy, RedisServer, Stage, calls_of, eventually, task};
@@ -36,7 +39,7 @@ async fn two_hundred_who_wait_share_one_subscription() {
         call.complete_with(&id);
     }
     for (wait, id) in waits.into_iter().zip([&ids, &ids].into_iter().flatten()) {
-        assert_eq!(heard(wait).await, Waited::Completed(id.clone()));
+        assert_eq!(heard(wait).await, WaitOutcome::Completed(id.clone()));
     }
     assert_eq!(stage.count("waiters").await, 0);
     server.stop().await;

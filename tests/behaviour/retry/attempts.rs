@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{Seen, Stage, seen};
 

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass::{Event, RawTask, Router, TaskError};
+use windlass::server::Event;
+use windlass::task::RawTask;
+use windlass::{Router, TaskError};
 
 use crate::support::{LIMIT, Running, Stage, eventually};
 

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use windlass::{RawTask, Router, TaskError, defaults};
+use windlass::task::RawTask;
+use windlass::{Router, TaskError, defaults};
 
 use crate::support::Stage;
 

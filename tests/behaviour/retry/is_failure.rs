@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use windlass::{RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{Stage, seen};
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass::{CancelReason, LeaseExpired, LostLeases, ServerBuilder};
+use windlass::handler::CancelReason;
+use windlass::server::LeaseExpired;
+use windlass::server::{LostLeases, ServerBuilder};
 
 use crate::support::{HOUR, LIMIT, Stage, eventually, ms, puppet, task};
 

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use windlass::{EnqueueError, RetryPolicy, ServerBuilder, TaskError};
+use windlass::TaskError;
+use windlass::client::EnqueueError;
+use windlass::server::ServerBuilder;
+use windlass::task::RetryPolicy;
 
 use crate::support::{HOUR, Stage, puppet, task};
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{Problem, RawTask, Router};
+use windlass::Router;
+use windlass::server::HealthProblem;
+use windlass::task::RawTask;
 
 use crate::support::{LIMIT, RedisServer, Seen, Stage, eventually, seen, task};
 
@@ -50,7 +52,7 @@ async fn a_server_whose_redis_is_away_says_that_it_is_not_well() {
     redis.pause();
     eventually("it is not well", LIMIT, async || {
         let problems = server.handle.health().problems;
-        let silent = |problem: &Problem| matches!(problem, Problem::NoHeartbeat(_));
+        let silent = |problem: &HealthProblem| matches!(problem, HealthProblem::NoHeartbeat(_));
         if problems.iter().any(silent) {
             Ok(())
         } else {

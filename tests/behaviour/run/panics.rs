@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use windlass::{
-    FromContext, Next, Outcome, RawTask, Report, Router, ServerBuilder, TaskContext, TaskError,
-};
+use windlass::handler::{FromContext, Next, Outcome};
+use windlass::server::{Report, ServerBuilder};
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext, TaskError};
 
 use crate::support::{LIMIT, Stage, child, eventually};
 

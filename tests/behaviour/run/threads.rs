@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use windlass::{NewTask, RawTask, Router};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router};
 
 use crate::support::{LIMIT, Stage, child, eventually};
 

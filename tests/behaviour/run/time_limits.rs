@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use windlass::{CancelReason, Event, NewTask, RawTask, Router, TaskContext, defaults};
+use windlass::handler::CancelReason;
+use windlass::server::Event;
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext, defaults};
 
 use crate::support::{Stage, ms, puppet, seen, task};
 

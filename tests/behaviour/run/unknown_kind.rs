@@ -1,7 +1,9 @@
 //! A kind that a server lacks.
 
 use redis::AsyncCommands;
-use windlass::{RawTask, Router, TaskContext, UnknownKind};
+use windlass::server::UnknownKind;
+use windlass::task::RawTask;
+use windlass::{Router, TaskContext};
 
 use crate::support::{LIMIT, Stage, eventually, seen};
 

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use windlass::{RawTask, Router, State, TaskContext, TaskError, TaskResultExt};
+use windlass::handler::TaskResultExt;
+use windlass::task::RawTask;
+use windlass::{Router, State, TaskContext, TaskError};
 
 use crate::support::Stage;
 
@@ -29,7 +31,7 @@ async fn handle(
     Ok(())
 }
 
-async fn run(stage: &Stage, payload: &str, state: &str) -> (String, windlass::Report) {
+async fn run(stage: &Stage, payload: &str, state: &str) -> (String, windlass::server::Report) {
     let router = Router::new().raw("kind", handle).state(Runs::default());
     let server = stage.serve_with(stage.server(), router).await;
     let task = RawTask::new("kind", payload);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windlass::{NewTask, RawTask, Router, TaskContext};
+use windlass::task::RawTask;
+use windlass::{NewTask, Router, TaskContext};
 
 use crate::support::{LIMIT, Stage, eventually, seen};
 

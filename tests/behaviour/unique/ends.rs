@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use windlass::{CancelMode, Unique};
+use windlass::Unique;
+use windlass::inspector::CancelMode;
 
 use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
 use crate::support::{Call, HOUR, Stage, puppet, task};

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
-use windlass::{EnqueueError, EnqueueOutcome, NewTask, RawTask, Task, Unique};
+use windlass::client::{EnqueueError, EnqueueOutcome};
+use windlass::task::RawTask;
+use windlass::{NewTask, Task, Unique};
 
 use super::assert_duplicate_of;
 use crate::support::{Stage, task};

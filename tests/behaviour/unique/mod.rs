@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{Client, EnqueueOutcome, Enqueued, Unique};
+use windlass::client::{EnqueueOutcome, Enqueued};
+use windlass::{Client, Unique};
 
 use crate::support::{HOUR, task};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use windlass::{Operated, Unique};
+use windlass::Unique;
+use windlass::inspector::ChangeOutcome;
 
 use super::{assert_duplicate_of, enqueue, enqueue_later};
 use crate::support::{HOUR, Stage, puppet, task};
@@ -26,7 +27,7 @@ async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {
 
     let inspector = stage.inspector().await;
     let ran = inspector.run("default", &first.id).await.unwrap();
-    assert_eq!(ran, Operated::Done);
+    assert_eq!(ran, ChangeOutcome::Done);
     calls.next().await.snooze(HOUR);
     stage.wait_for_state(&first.id, "scheduled").await;
     assert_duplicate_of(&first.id, &enqueue(&client, Unique::until_done()).await);

@@ -1,6 +1,7 @@
 //! The lock of a task that an operator runs from the archive or edits.
 
-use windlass::{Operated, Unique};
+use windlass::Unique;
+use windlass::inspector::ChangeOutcome;
 
 use super::{assert_duplicate_of, enqueue, enqueue_later, every_mode};
 use crate::support::{HOUR, Stage, task};
@@ -15,7 +16,7 @@ async fn a_task_from_the_archive_takes_its_lock_again() {
         inspector.archive("default", mode).await.unwrap();
         assert_eq!(
             inspector.run("default", mode).await.unwrap(),
-            Operated::Done
+            ChangeOutcome::Done
         );
         assert_eq!(stage.state(mode).await, "pending");
         assert_duplicate_of(mode, &enqueue(&client, Unique::until_done()).await);
@@ -41,7 +42,7 @@ async fn a_task_whose_lock_was_taken_stays_in_the_archive() {
         let before = (stage.record(mode).await, stage.scores("archived").await);
         let answer = inspector.run("default", mode).await.unwrap();
         let holder = "other".to_owned();
-        assert_eq!(answer, Operated::Duplicate { holder }, "{mode}");
+        assert_eq!(answer, ChangeOutcome::Duplicate { holder }, "{mode}");
         let after = (stage.record(mode).await, stage.scores("archived").await);
         assert_eq!(before, after);
 
@@ -49,7 +50,7 @@ async fn a_task_whose_lock_was_taken_stays_in_the_archive() {
         inspector.archive("default", "other").await.unwrap();
         assert_eq!(
             inspector.run("default", mode).await.unwrap(),
-            Operated::Done
+            ChangeOutcome::Done
         );
         inspector.delete("default", "other").await.unwrap();
         inspector.delete("default", mode).await.unwrap();
@@ -66,7 +67,7 @@ async fn a_lock_for_a_time_does_not_keep_its_task_in_the_archive() {
     inspector.archive("default", "first").await.unwrap();
     assert_eq!(
         inspector.run("default", "first").await.unwrap(),
-        Operated::Done
+        ChangeOutcome::Done
     );
     assert_duplicate_of("first", &enqueue(&client, Unique::for_time(HOUR)).await);
 }
@@ -82,7 +83,7 @@ async fn an_edit_keeps_the_lock_of_the_payload_that_was_enqueued() {
     };
     assert!(enqueue("old", "first").await.is_new());
     let edited = inspector.edit("default", "first", task("new")).await;
-    assert_eq!(edited.unwrap(), Operated::Done);
+    assert_eq!(edited.unwrap(), ChangeOutcome::Done);
     assert_duplicate_of("first", &enqueue("old", "second").await);
     assert!(enqueue("new", "third").await.is_new());
     inspector.delete("default", "first").await.unwrap();

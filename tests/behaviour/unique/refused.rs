@@ -1,7 +1,8 @@
 //! An enqueue that is refused leaves no lock.
 
 use redis::AsyncCommands;
-use windlass::{EnqueueOutcome, NewTask, Unique};
+use windlass::client::EnqueueOutcome;
+use windlass::{NewTask, Unique};
 
 use super::enqueue;
 use crate::support::{HOUR, Stage, task};

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{Client, EnqueueOutcome, Enqueued, NewTask, RawTask, RetryPolicy, Unique};
+use windlass::client::{EnqueueOutcome, Enqueued};
+use windlass::task::{RawTask, RetryPolicy};
+use windlass::{Client, NewTask, Unique};
 
 use super::assert_duplicate_of;
 use crate::support::{HOUR, Stage, ms, task};

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use redis::AsyncCommands;
-use windlass::{CancelMode, Client, Event, Operated, Unique};
+use windlass::inspector::{CancelMode, ChangeOutcome};
+use windlass::server::Event;
+use windlass::{Client, Unique};
 
 use crate::support::{Call, Calls, HOUR, LIMIT, Stage, eventually, puppet, task};
 
@@ -130,7 +132,7 @@ async fn an_operator_who_archives_one_of_a_dead_server_is_told() {
         let _: () = stage.redis().del(&key).await.unwrap();
         let inspector = stage.inspector().await;
         let answer = inspector.archive("default", &id).await.unwrap();
-        (answer == Operated::Superseded).then_some(())
+        (answer == ChangeOutcome::Superseded).then_some(())
     };
     eventually("it is taken over", LIMIT, archive).await;
     assert_eq!(stage.state(&id).await, "gone");
@@ -151,7 +153,7 @@ async fn an_operator_does_not_run_one_again() {
         // A server of 0.1 lets it wait, or archives it.
         stage.set("it", "superseded", 1).await;
         let answer = inspector.run("default", "it").await.unwrap();
-        assert_eq!(answer, Operated::Superseded);
+        assert_eq!(answer, ChangeOutcome::Superseded);
         assert_eq!(stage.state("it").await, "gone");
         stage.audit().await;
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::{Client, Enqueued, Unique};
+use windlass::client::Enqueued;
+use windlass::{Client, Unique};
 
 use super::{assert_duplicate_of, every_mode};
 use crate::support::{HOUR, Stage, ms, task};
@@ -130,7 +131,10 @@ async fn a_lock_for_no_time_is_refused() {
         Unique::for_time(Duration::MAX),
     ] {
         let refused = client.enqueue(task("x")).unique(unique).await;
-        assert!(matches!(refused, Err(windlass::EnqueueError::Invalid(_))));
+        assert!(matches!(
+            refused,
+            Err(windlass::client::EnqueueError::Invalid(_))
+        ));
     }
     let enqueued = enqueue(&client, Duration::ZERO, Unique::for_time(ms(500))).await;
     assert!(enqueued.is_new());

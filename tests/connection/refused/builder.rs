@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use windlass::{
-    BuildError, Client, ClientError, InspectError, Inspector, RawTask, RedisConfig, Router,
-    RouterError, Server, ServerBuilder, State, Task,
-};
+use windlass::client::ClientError;
+use windlass::handler::RouterError;
+use windlass::inspector::InspectError;
+use windlass::server::{BuildError, ServerBuilder};
+use windlass::task::RawTask;
+use windlass::{Client, Inspector, RedisConfig, Router, Server, State, Task};
 
 async fn raw(_: RawTask) -> Result<(), String> {
     Ok(())

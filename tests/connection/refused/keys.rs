@@ -1,7 +1,11 @@
 //! Keys under the prefix that are not windlass', or of another version of it.
 
 use redis::AsyncCommands;
-use windlass::{BrokerError, BuildError, EnqueueError, RawTask, RedisFinding, Router};
+use windlass::Router;
+use windlass::client::EnqueueError;
+use windlass::error::{BrokerError, SetupProblem};
+use windlass::server::BuildError;
+use windlass::task::RawTask;
 
 use super::whole;
 use crate::fixture::Stage;
@@ -10,7 +14,7 @@ async fn raw(_: RawTask) -> Result<(), String> {
     Ok(())
 }
 
-async fn build_error(stage: &Stage) -> RedisFinding {
+async fn build_error(stage: &Stage) -> SetupProblem {
     let router = Router::new().raw("kind", raw);
     match stage.server().build(router).await {
         Err(BuildError::Redis(finding)) => finding,
@@ -42,7 +46,7 @@ async fn a_key_of_a_wrong_type_is_named() {
             text.contains("something else writes under this prefix"),
             "{text}"
         );
-        let RedisFinding::WrongType {
+        let SetupProblem::WrongType {
             key: named, found, ..
         } = finding
         else {
@@ -95,7 +99,7 @@ async fn a_queue_of_another_schema_is_refused() {
         text.contains("has schema 2") && text.contains("matching windlass version"),
         "{text}"
     );
-    assert!(matches!(finding, RedisFinding::Schema { found, .. } if found == "2"));
+    assert!(matches!(finding, SetupProblem::Schema { found, .. } if found == "2"));
 
     let error = client
         .enqueue(RawTask::new("kind", "x"))

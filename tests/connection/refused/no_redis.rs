@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use windlass::{
-    BrokerError, BuildError, Client, ClientError, ConnectProblem, RawTask, RedisConfig,
-    RedisFinding, Router, Server,
-};
+use windlass::client::ClientError;
+use windlass::error::{BrokerError, ConnectProblem, SetupProblem};
+use windlass::server::BuildError;
+use windlass::task::RawTask;
+use windlass::{Client, RedisConfig, Router, Server};
 
 use super::whole;
 use crate::support::RedisServer;
@@ -205,9 +206,9 @@ async fn a_redis_that_is_too_old_is_refused_by_its_version() {
         let router = Router::new().raw("kind", raw);
         let built = Server::builder().redis(url).build(router).await;
         match built {
-            Err(BuildError::Redis(RedisFinding::TooOld(found))) if is_old => {
+            Err(BuildError::Redis(SetupProblem::TooOld(found))) if is_old => {
                 assert_eq!(found, version);
-                let text = RedisFinding::TooOld(found).to_string();
+                let text = SetupProblem::TooOld(found).to_string();
                 assert!(text.contains("needs 7.0 or later"), "{text}");
             }
             Ok(_) if !is_old => {}

@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 
-use windlass::{
-    BuildError, Client, ClientError, Inspector, RawTask, RedisConfig, RedisConfigError, Router,
-    Server, UrlProblem,
-};
+use windlass::client::ClientError;
+use windlass::error::{RedisConfigError, UrlProblem};
+use windlass::server::BuildError;
+use windlass::task::RawTask;
+use windlass::{Client, Inspector, RedisConfig, Router, Server};
 
 use super::whole;
 

@@ -2,19 +2,19 @@
 
 use super::{Health, Model, Stands};
 use crate::answer::{Answer, Looked};
-use crate::broker::operator::{Answer as Operated, EndWish};
+use crate::broker::operator::{Answer as ChangeOutcome, EndWish};
 use crate::op::{Id, Mode};
 
 impl Model {
-    pub(super) fn run(&mut self, id: Id) -> Operated {
+    pub(super) fn run(&mut self, id: Id) -> ChangeOutcome {
         let Some(task) = self.tasks.get(id).filter(|task| task.is_sound()) else {
-            return Operated::Missing;
+            return ChangeOutcome::Missing;
         };
         let was_archived = match task.stands {
-            Stands::Nowhere { .. } => return Operated::Missing,
-            Stands::Active { .. } => return Operated::Active,
-            Stands::Completed(_) => return Operated::Completed,
-            Stands::Pending(_) => return Operated::Already,
+            Stands::Nowhere { .. } => return ChangeOutcome::Missing,
+            Stands::Active { .. } => return ChangeOutcome::Active,
+            Stands::Completed(_) => return ChangeOutcome::Completed,
+            Stands::Pending(_) => return ChangeOutcome::Already,
             Stands::Scheduled(_) | Stands::Retry(_) => false,
             Stands::Archived(_) => true,
         };
@@ -27,7 +27,7 @@ impl Model {
                 && lock.id != id
             {
                 let holder = lock.id.to_owned();
-                return Operated::Duplicate { holder };
+                return ChangeOutcome::Duplicate { holder };
             }
             self.take_lock(id, self.now_ms());
         }
@@ -42,35 +42,35 @@ impl Model {
             task.undecodable = None;
         }
         self.wake = true;
-        Operated::Done
+        ChangeOutcome::Done
     }
 
-    pub(super) fn edit(&mut self, id: Id, payload: &'static str) -> Operated {
+    pub(super) fn edit(&mut self, id: Id, payload: &'static str) -> ChangeOutcome {
         match self.tasks.get_mut(id) {
             Some(task) if task.is_sound() && task.set().is_some() => match task.stands {
-                Stands::Active { .. } => Operated::Active,
-                Stands::Completed(_) => Operated::Completed,
+                Stands::Active { .. } => ChangeOutcome::Active,
+                Stands::Completed(_) => ChangeOutcome::Completed,
                 _ => {
                     task.payload = payload;
-                    Operated::Done
+                    ChangeOutcome::Done
                 }
             },
-            _ => Operated::Missing,
+            _ => ChangeOutcome::Missing,
         }
     }
 
-    pub(super) fn end(&mut self, id: Id, wish: EndWish, is_cancel: bool) -> Operated {
+    pub(super) fn end(&mut self, id: Id, wish: EndWish, is_cancel: bool) -> ChangeOutcome {
         let now = self.now_ms();
         let Some(task) = self.tasks.get_mut(id) else {
-            return Operated::Missing;
+            return ChangeOutcome::Missing;
         };
         if task.set().is_none() || task.health == Health::Missing {
-            return Operated::Missing;
+            return ChangeOutcome::Missing;
         }
         if task.has_ended() && wish != EndWish::Delete {
             return match task.stands {
-                Stands::Completed(_) => Operated::Completed,
-                _ => Operated::Already,
+                Stands::Completed(_) => ChangeOutcome::Completed,
+                _ => ChangeOutcome::Already,
             };
         }
         if !task.is_sound() {
@@ -79,7 +79,7 @@ impl Model {
             } else {
                 self.set_aside_if_broken(id, &mut Vec::new());
             }
-            return Operated::Done;
+            return ChangeOutcome::Done;
         }
         if let Some(lease) = task.lease() {
             let (server, number) = (lease.server, lease.number);
@@ -100,7 +100,7 @@ impl Model {
             self.count("cancels_requested", 1);
             if alive || in_grace {
                 let server = server.to_owned();
-                return Operated::Requested { server };
+                return ChangeOutcome::Requested { server };
             }
         }
         let is_superseded = self.tasks[id].superseded;
@@ -108,12 +108,12 @@ impl Model {
             EndWish::Delete => self.erase(id, "deleted"),
             _ if is_superseded => {
                 self.erase(id, "superseded");
-                return Operated::Superseded;
+                return ChangeOutcome::Superseded;
             }
             _ if is_cancel => self.bury(id, "cancelled", true),
             _ => self.bury(id, "operator", false),
         }
-        Operated::Done
+        ChangeOutcome::Done
     }
 
     pub(super) fn look(&self, id: Id) -> Option<Looked> {

@@ -123,12 +123,12 @@ impl System {
                 Answer::Nothing
             }
             Op::Wait { id, patience } => watched(wait(link, queue, id, ms(*patience)).await?),
-            Op::Run(id) => Answer::Operated(operator::run(link, queue, id).await?),
+            Op::Run(id) => Answer::ChangeOutcome(operator::run(link, queue, id).await?),
             Op::Edit { id, payload } => {
                 let payload = shapes::bytes(payload);
                 // Of the right kind: another one is refused, which tests elsewhere show.
                 let kind = model.tasks.get(id).map_or("", |task| task.kind);
-                Answer::Operated(operator::edit(link, queue, id, kind, &payload).await?)
+                Answer::ChangeOutcome(operator::edit(link, queue, id, kind, &payload).await?)
             }
             Op::End {
                 id,
@@ -140,7 +140,7 @@ impl System {
                     wish: *wish,
                     is_cancel: *is_cancel,
                 };
-                Answer::Operated(operator::end(link, keys, queue, request).await?)
+                Answer::ChangeOutcome(operator::end(link, keys, queue, request).await?)
             }
             Op::Look(id) => Answer::Looked(operator::look(link, queue, id).await?.map(looked)),
             Op::Publish(server) => {

@@ -10,7 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, FromRedisValue};
 use tokio::sync::OnceCell;
-use windlass::{Client, ClientBuilder, Inspector, NewTask, RawTask, RedisConfig, TaskInfo};
+use windlass::client::ClientBuilder;
+use windlass::inspector::TaskInfo;
+use windlass::task::RawTask;
+use windlass::{Client, Inspector, NewTask, RedisConfig};
 
 pub use self::audit::Census;
 pub use self::by_hand::write_tasks;

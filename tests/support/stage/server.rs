@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use windlass::{Report, Router, Server, ServerBuilder, ServerHandle};
+use windlass::server::{Report, ServerBuilder, ServerHandle};
+use windlass::{Router, Server};
 
 use super::super::{eventually, within};
 use super::{LIMIT, STATES, Stage, ms};
