@@ -188,7 +188,7 @@ async fn what_redis_refuses_to_settle_is_left_to_its_lease_when_all_connections_
     let settings = stage.server().lease(10 * LIMIT);
     let server = stage.serve_with(settings, router).await;
     let mut acl = redis::cmd("ACL");
-    acl.arg(&["SETUSER", "default", "-del"]);
+    acl.arg(&["SETUSER", "default", "-unlink"]);
     let _: () = acl.query_async(&mut stage.redis()).await.unwrap();
     client.enqueue(task("refused")).await.unwrap();
     assert_eq!(runs.next().await, "refused");
