@@ -11,22 +11,25 @@
 -- memory: then nothing is written at all.
 -- Uses: time, keys, schema, wake, counters
 
-local tasks, records = {}, {}
+-- Of each task: its id, where its record's fields begin in ARGV, its record's key.
+local ids, firsts, records = {}, {}, {}
 local at = 2
 while at <= #ARGV do
-  local id, length = ARGV[at], tonumber(ARGV[at + 1])
-  tasks[#tasks + 1] = { id = id, first = at + 2, last = at + 1 + length }
-  records[#records + 1] = record_key(id)
-  at = at + 2 + length
+  local n = #ids + 1
+  ids[n] = ARGV[at]
+  firsts[n] = at + 2
+  records[n] = record_key(ARGV[at])
+  at = at + 2 + ARGV[at + 1]
 end
+-- Two values (an id and a length) are between the fields of two tasks.
+firsts[#ids + 1] = at + 2
 
-local schema = redis.call('HMGET', key('meta'), 'schema')[1]
+local schema = redis.call('HGET', key('meta'), 'schema')
 check_schema(schema)
 -- One look for the common case: none of the ids exists.
 local some_exist = redis.call('EXISTS', unpack(records)) > 0
 local replies, seen, pending = {}, {}, {}
-for i, task in ipairs(tasks) do
-  local id = task.id
+for i, id in ipairs(ids) do
   if seen[id] or (some_exist and redis.call('EXISTS', records[i]) == 1) then
     replies[i] = 0
   else
@@ -42,11 +45,12 @@ if #pending > 0 then
   redis.call('ZADD', key('pending'), unpack(pending))
   wake()
 end
-for i, task in ipairs(tasks) do
+for i, record in ipairs(records) do
   if replies[i] == 1 then
+    local last = firsts[i + 1] - 3
     -- Thousands of small headers are more than `unpack` takes at once.
-    for first = task.first, task.last, 1000 do
-      redis.call('HSET', records[i], unpack(ARGV, first, math.min(first + 999, task.last)))
+    for first = firsts[i], last, 1000 do
+      redis.call('HSET', record, unpack(ARGV, first, math.min(first + 999, last)))
     end
   end
 end
@@ -54,5 +58,5 @@ if not schema then
   redis.call('HSET', key('meta'), 'schema', 1)
 end
 count('enqueued', #pending / 2)
-count('duplicates', #tasks - #pending / 2)
+count('duplicates', #ids - #pending / 2)
 return replies
