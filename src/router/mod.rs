@@ -18,5 +18,5 @@ pub use handlers::{
 pub use outcomes::{
     CancelReason, Failure, FailureCause, Outcome, TaskError, TaskResultExt, Verdict,
 };
-pub(crate) use routing::Routes;
 pub use routing::{DeadLetter, Next, Router, RouterError};
+pub(crate) use routing::{DeadLetterHook, HookSlot, Routes};

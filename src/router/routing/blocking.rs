@@ -6,31 +6,30 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-use crate::router::handlers::TaskContext;
 use crate::router::outcomes::{Failure, Outcome};
 use crate::user_code::{catch, truncate};
 
-/// Runs a blocking handler on a thread of its own.
+/// Runs a blocking handler or hook on a thread of its own, which is named after the kind.
 ///
-/// Nobody waits for the thread: whoever drops the future gives the handler up, which then runs on
+/// Nobody waits for the thread: whoever drops the future gives the function up, which then runs on
 /// to its end and keeps its slot until then.
 pub(super) fn on_thread(
-    context: TaskContext,
-    handler: impl FnOnce(&TaskContext) -> Outcome + Send + 'static,
+    kind: &str,
+    slot: impl Send + 'static,
+    function: impl FnOnce() -> Outcome + Send + 'static,
 ) -> Result<BoxFuture<'static, Outcome>, Failure> {
     let (sender, receiver) = oneshot::channel();
-    let slot = context.slot();
-    let name = thread_name(context.kind());
-    // So that a blocking handler can spawn on the server's runtime and `block_on` its futures.
+    let name = thread_name(kind);
+    // So that it can spawn on the server's runtime and `block_on` its futures.
     let runtime = Handle::try_current().ok();
     // So that what it logs names its task.
     let span = Span::current();
     let run = move || {
         let _entered = (runtime.as_ref().map(Handle::enter), span.enter());
-        let outcome = catch(|| handler(&context)).unwrap_or_else(|p| Failure::from_panic(p).into());
+        let outcome = catch(function).unwrap_or_else(|p| Failure::from_panic(p).into());
         // First, so that whoever has the outcome finds the slot free.
         drop(slot);
-        // An error means that the handler was given up, and nobody waits for its outcome.
+        // An error means that it was given up, and nobody waits for its outcome.
         let _ = sender.send(outcome);
     };
     match thread::Builder::new().name(name).spawn(run) {
@@ -60,7 +59,7 @@ mod tests {
     use crate::router::fixture::{
         Flag, Number, delivery, encoded, failure, failure_of, result, routes,
     };
-    use crate::router::{Delivery, FailureCause, ProgressError, Router, Slot};
+    use crate::router::{Delivery, FailureCause, ProgressError, Router, Slot, TaskContext};
     use crate::task::RawTask;
 
     #[tokio::test]

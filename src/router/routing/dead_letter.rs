@@ -1,9 +1,11 @@
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
+use super::blocking;
 use super::guarded::Guarded;
 use crate::defaults;
 use crate::router::outcomes::{BoxError, Outcome};
@@ -69,25 +71,49 @@ impl DeadLetter {
     }
 }
 
-/// A dead-letter hook with its types forgotten. Its panics are failures.
-pub(crate) type DeadLetterHook = dyn Fn(DeadLetter) -> BoxFuture<'static, Outcome> + Send + Sync;
+/// A dead-letter hook with its types forgotten. Its panics are failures. A hook keeps its slot until it
+/// has ended: a blocking one also after it was given up.
+pub(crate) type DeadLetterHook =
+    dyn Fn(DeadLetter, HookSlot) -> BoxFuture<'static, Outcome> + Send + Sync;
 
-/// Forgets the types of a user's hook.
-pub(super) fn hook<F, E>(
+/// One of as many slots as hooks may run at the same time. It is taken for as long as this is held.
+pub(crate) type HookSlot = Box<dyn Send>;
+
+/// Forgets the types of a user's async hook.
+pub(super) fn asynchronous<F, E>(
     function: impl Fn(DeadLetter) -> F + Send + Sync + 'static,
-) -> Box<DeadLetterHook>
+) -> Arc<DeadLetterHook>
 where
     F: Future<Output = Result<(), E>> + Send + 'static,
     E: Into<BoxError>,
 {
-    Box::new(move |letter| {
-        let run = || {
-            let outcome = function(letter).map(|ended| match ended {
-                Ok(()) => Outcome::completed(),
-                Err(error) => Outcome::failed(error),
-            });
-            Ok(outcome.boxed())
+    Arc::new(move |letter, slot| {
+        let run = Guarded::start(|| Ok(function(letter).map(|ended| outcome(ended)).boxed()));
+        let run = async {
+            let outcome = run.await;
+            drop(slot);
+            outcome
         };
+        run.boxed()
+    })
+}
+
+/// Forgets the types of a user's blocking hook, which gets a thread for each run.
+pub(super) fn blocking<E: Into<BoxError>>(
+    function: impl Fn(DeadLetter) -> Result<(), E> + Send + Sync + 'static,
+) -> Arc<DeadLetterHook> {
+    let function = Arc::new(function);
+    Arc::new(move |letter, slot| {
+        let function = Arc::clone(&function);
+        let kind = letter.kind.clone();
+        let run = || blocking::on_thread(&kind, slot, move || outcome(function(letter)));
         Guarded::start(run).boxed()
     })
+}
+
+fn outcome<E: Into<BoxError>>(ended: Result<(), E>) -> Outcome {
+    match ended {
+        Ok(()) => Outcome::completed(),
+        Err(error) => Outcome::failed(error),
+    }
 }

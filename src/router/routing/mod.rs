@@ -15,6 +15,7 @@ mod router;
 mod routes;
 
 pub use dead_letter::DeadLetter;
+pub(crate) use dead_letter::{DeadLetterHook, HookSlot};
 pub use error::RouterError;
 pub use middleware::Next;
 pub use router::Router;

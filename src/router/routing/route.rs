@@ -60,8 +60,9 @@ impl Route {
         let handler = Arc::new(handler);
         let run = move |context: TaskContext, payload: Vec<u8>| {
             let handler = Arc::clone(&handler);
-            blocking::on_thread(context, move |context| {
-                match arguments(context, payload, read) {
+            let (kind, slot) = (context.kind().to_owned(), context.slot());
+            blocking::on_thread(&kind, slot, move || {
+                match arguments(&context, payload, read) {
                     Ok((task, args)) => {
                         let result = handler.call(task, args);
                         result.into_outcome(context.keeps_result())

@@ -175,6 +175,9 @@ impl Router {
     /// tried again for an hour. What an operator archives runs no hook. A second hook for a kind
     /// replaces the first.
     ///
+    /// A hook that blocks holds up others of its runtime: see
+    /// [`on_dead_letter_blocking`](Self::on_dead_letter_blocking).
+    ///
     /// ```
     /// use windlass::Router;
     /// use windlass::handler::DeadLetter;
@@ -196,7 +199,35 @@ impl Router {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         self.hooks
-            .insert(kind.into(), dead_letter::hook(hook).into());
+            .insert(kind.into(), dead_letter::asynchronous(hook));
+        self
+    }
+
+    /// Runs a `hook` that blocks, as [`on_dead_letter`](Self::on_dead_letter) does: each run on a thread of
+    /// its own.
+    ///
+    /// A thread cannot be ended from outside. A hook that goes on regardless after its 10 s is given up:
+    /// it will be tried again, and takes one of the 8 slots until it returns.
+    ///
+    /// ```
+    /// use windlass::Router;
+    /// use windlass::handler::DeadLetter;
+    ///
+    /// fn note(letter: DeadLetter) -> Result<(), std::io::Error> {
+    ///     std::fs::write(format!("/var/lib/dead/{}", letter.id), letter.payload)
+    /// }
+    ///
+    /// let router = Router::new().on_dead_letter_blocking("email:send", note);
+    /// ```
+    pub fn on_dead_letter_blocking<E>(
+        mut self,
+        kind: impl Into<String>,
+        hook: impl Fn(DeadLetter) -> Result<(), E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.hooks.insert(kind.into(), dead_letter::blocking(hook));
         self
     }
 

@@ -118,12 +118,10 @@ impl Components {
             connections: connections.clone(),
         };
         parts.others.spawn(janitor.run());
-        let hooks = Hooks {
-            shared: shared.clone(),
-            connections,
-            stop: parts.stop_hooks.clone(),
-        };
-        parts.hooks.spawn(hooks.run());
+        if shared.routes.hooked_kinds().len() > 0 {
+            let hooks = Hooks::new(shared.clone(), connections, parts.stop_hooks.clone());
+            parts.hooks.spawn(hooks.run());
+        }
         parts.others.spawn(tick(shared));
         Ok(parts)
     }
@@ -140,6 +138,7 @@ impl Components {
         tokio::select! {
             () = claimer => "claimer",
             _ = self.settler.join_next() => "settler",
+            Some(_) = self.hooks.join_next() => "hooks",
             _ = self.others.join_next() => "forwarder, recoverer or janitor",
             () = self.heartbeat_ended.cancelled() => "heartbeat",
         }

@@ -88,6 +88,17 @@ pub enum Event {
         /// Its kind.
         kind: String,
     },
+    /// A dead-letter hook failed, panicked or took too long. It will be tried again.
+    HookFailed {
+        /// The task's id.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its queue.
+        queue: String,
+        /// What the hook failed with.
+        error: String,
+    },
     /// A record that cannot be read was set aside.
     Malformed {
         /// The task's id.
@@ -129,6 +140,9 @@ impl Event {
                 id, kind, queue, ..
             }
             | Self::Superseded {
+                id, kind, queue, ..
+            }
+            | Self::HookFailed {
                 id, kind, queue, ..
             }
             | Self::Deleted { id, kind, queue }

@@ -3,6 +3,7 @@
 
 pub(crate) mod due_times;
 pub(crate) mod forwarder;
+mod hook_run;
 pub(crate) mod hooks;
 pub(crate) mod hooks_owed;
 pub(crate) mod janitor;

@@ -9,6 +9,7 @@ use windlass::{Client, Router};
 
 use crate::support::{Calls, LIMIT, Running, Stage, eventually, puppet, task, within};
 
+mod blocking;
 mod elsewhere;
 mod limits;
 mod none;

@@ -1,0 +1,100 @@
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use tracing::Instrument;
+
+use crate::broker::{HookEnd, Queue, TakenHook};
+use crate::defaults::HOOK_TIMEOUT;
+use crate::router::{DeadLetter, DeadLetterHook, FailureCause, HookSlot, Outcome};
+use crate::server::Event;
+use crate::server::shared::Shared;
+
+/// Runs the hook of a task that this server has taken, within its time, and tells if it failed.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    queue: Queue,
+    taken: TakenHook,
+    slot: HookSlot,
+    pause: Duration,
+) -> HookEnd {
+    // What cannot be read is malformed, and no hook can be given it.
+    let Ok(record) = taken.record else {
+        return HookEnd::Done;
+    };
+    let Some(hook) = shared.routes.hook(&record.kind) else {
+        return HookEnd::Back;
+    };
+    let letter = DeadLetter {
+        id: taken.id,
+        kind: record.kind,
+        queue: queue.name.to_string(),
+        payload: record.payload,
+        retried: record.retried,
+        reason: taken.reason,
+        error: taken.error,
+        died_at: UNIX_EPOCH + Duration::from_millis(taken.died_at),
+    };
+    let (id, kind) = (letter.id.clone(), letter.kind.clone());
+    let span = tracing::info_span!(
+        "dead_letter_hook",
+        task.id = id,
+        task.kind = kind,
+        queue = &*queue.name,
+        server.id = &*shared.id,
+    );
+    match call(&**hook, letter, slot).instrument(span).await {
+        Ok(()) => {
+            shared.counters.hooks_run.add(1);
+            HookEnd::Done
+        }
+        Err(problem) => {
+            if problem.is_panic {
+                shared.counters.panics.add(1);
+            }
+            let error = problem.text;
+            // Each one, because each is a letter that somebody waits for.
+            tracing::warn!(
+                server.id = &*shared.id,
+                task.id = id,
+                task.kind = kind,
+                queue = &*queue.name,
+                error,
+                "a dead-letter hook failed and will be tried again"
+            );
+            let queue = queue.name.to_string();
+            shared.observe(|| Event::HookFailed {
+                id,
+                kind,
+                queue,
+                error,
+            });
+            HookEnd::Again(pause)
+        }
+    }
+}
+
+/// What went wrong with a hook.
+struct HookProblem {
+    text: String,
+    is_panic: bool,
+}
+
+async fn call(
+    hook: &DeadLetterHook,
+    letter: DeadLetter,
+    slot: HookSlot,
+) -> Result<(), HookProblem> {
+    // In a block, so that what the function does before it returns its future is limited too.
+    let run = async { hook(letter, slot).await };
+    match tokio::time::timeout(HOOK_TIMEOUT, run).await {
+        Ok(Outcome::Completed(_)) => Ok(()),
+        Ok(Outcome::Failed(failure)) => Err(HookProblem {
+            text: failure.text(),
+            is_panic: failure.cause() == FailureCause::Panic,
+        }),
+        Err(_) => Err(HookProblem {
+            text: format!("it took longer than {HOOK_TIMEOUT:?}"),
+            is_panic: false,
+        }),
+    }
+}
