@@ -72,6 +72,8 @@ pub const SWEEP: Duration = Duration::from_secs(10);
 pub const HOOKS_AT_ONCE: usize = 8;
 /// How long one dead-letter hook may run.
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a stop waits for dead-letter hooks that run before it cuts them off.
+pub const HOOK_GRACE: Duration = Duration::from_millis(250);
 /// For how long after a task's death its dead-letter hook is tried.
 pub const HOOK_TRIES: Duration = Duration::from_secs(3600);
 /// How many events may wait for the function given to `on_event`.

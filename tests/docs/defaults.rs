@@ -22,6 +22,9 @@ impl Shown for &str {
 impl Shown for Duration {
     fn shown(self) -> String {
         let seconds = self.as_secs();
+        if seconds == 0 {
+            return format!("{} ms", self.as_millis());
+        }
         assert_eq!(self, Duration::from_secs(seconds), "whole seconds");
         let units = [(86_400, "days"), (3600, "h"), (60, "min"), (1, "s")];
         let unit = units
@@ -70,7 +73,7 @@ fn constants() -> BTreeMap<&'static str, String> {
         PREFIX REDIS_URL QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP RETRY_JITTER LEASE HEARTBEAT CLOCK_SKEW
         SCAN MAX_LOST MAX_PRIORITY SHUTDOWN_GRACE CANCEL_GRACE CONNECT_TIMEOUT COMMAND_TIMEOUT
         TCP_KEEPALIVE TCP_USER_TIMEOUT UNKNOWN_KIND_DELAY MAX_UNDECODABLE MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE SWEEP
-        HOOKS_AT_ONCE HOOK_TIMEOUT HOOK_TRIES EVENTS;
+        HOOKS_AT_ONCE HOOK_GRACE HOOK_TIMEOUT HOOK_TRIES EVENTS;
         bytes: MAX_PAYLOAD MAX_ERROR MAX_RESULT MAX_HEADERS MAX_NAME
     )
 }
@@ -109,9 +112,10 @@ const OPTIONS: [(&str, &str); 8] = [
 ];
 
 /// Constants that are no option's default.
-const NO_OPTION: [&str; 12] = [
+const NO_OPTION: [&str; 13] = [
     "EVENTS",
     "HOOKS_AT_ONCE",
+    "HOOK_GRACE",
     "HOOK_TIMEOUT",
     "HOOK_TRIES",
     "MAX_DEPTH",

@@ -175,7 +175,8 @@ impl Router {
     /// tried again for an hour. What an operator archives runs no hook. A second hook for a kind
     /// replaces the first.
     ///
-    /// A hook that blocks holds up others of its runtime: see
+    /// A server that stops gives the hooks that run 250 ms more, and then cuts them off: they are owed
+    /// as before. A hook that blocks holds up others of its runtime: see
     /// [`on_dead_letter_blocking`](Self::on_dead_letter_blocking).
     ///
     /// ```

@@ -217,6 +217,7 @@ impl Components {
             released = report.stats.released,
             still_running = report.still_running.len(),
             unsettled = report.unsettled,
+            hooks_cut = report.stats.hooks_cut,
             "the server has stopped"
         );
         report

@@ -55,6 +55,8 @@ stats! {
     swept,
     /// Dead-letter hooks that ran to their end.
     hooks_run,
+    /// Dead-letter hooks that were cut off when the server stopped, and are owed as before.
+    hooks_cut,
     /// Dead-letter hooks that were tried for too long, or whose task went.
     hooks_dropped,
     /// Panics in handlers and other functions of the user's.

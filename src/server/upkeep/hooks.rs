@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hook_run;
 use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
-use crate::defaults::HOOKS_AT_ONCE;
+use crate::defaults::{HOOK_GRACE, HOOKS_AT_ONCE};
 use crate::server::backoff::Backoff;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
@@ -158,12 +158,25 @@ impl Hooks {
         end_hooks(&self.connections.pool, queue, ends).await
     }
 
-    /// Cuts off the hooks that run, and gives them back.
+    /// Gives the hooks that run a little more time, cuts off the others, and tells Redis.
     async fn finish(mut self) {
-        self.running.abort_all();
-        let (until, mut ends) = (Instant::now() + CUT, Vec::new());
+        let (until, mut ends) = (Instant::now() + HOOK_GRACE, Vec::new());
         while let Ok(Some(ended)) = timeout_at(until, self.running.join_next_with_id()).await {
             ends.extend(self.release(ended));
+        }
+        let cut = self.held.len();
+        if cut > 0 {
+            self.running.abort_all();
+            let until = Instant::now() + CUT;
+            while let Ok(Some(ended)) = timeout_at(until, self.running.join_next_with_id()).await {
+                ends.extend(self.release(ended));
+            }
+            self.shared.counters.hooks_cut.add(cut);
+            tracing::warn!(
+                server.id = &*self.shared.id,
+                cut,
+                "cut dead-letter hooks off, because the server stops; they are owed as before"
+            );
         }
         let mut by_queue: HashMap<&Queue, Vec<_>> = HashMap::new();
         for (held, end) in &ends {

@@ -1,4 +1,4 @@
-//! A server that stops waits for no hook, and gives back what it cuts off.
+//! A server that stops waits a little for its hooks, and gives back what it cuts off.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ async fn time_to_stop(server: Running) -> Duration {
 }
 
 #[tokio::test]
-async fn hooks_that_hang_delay_a_shutdown_by_at_most_300_ms() {
+async fn hooks_that_hang_delay_a_shutdown_by_at_most_350_ms() {
     // The best of each, because this machine may have something else to do.
     let mut best = [Duration::MAX; 2];
     for _ in 0..5 {
@@ -40,16 +40,39 @@ async fn hooks_that_hang_delay_a_shutdown_by_at_most_300_ms() {
     let [without, with] = best;
     println!("shutdown: {without:?} without hooks, {with:?} with 8 that hang");
     assert!(
-        with < without + Duration::from_millis(300),
+        with < without + Duration::from_millis(350),
         "{without:?} {with:?}"
     );
 }
 
 #[tokio::test]
-async fn what_was_cut_off_is_owed_at_once() {
+async fn hooks_that_end_within_the_grace_are_done() {
+    let stage = Stage::new("grace").await;
+    let (server, mut letters) = with_hanging_hooks(&stage, 3).await;
+    let three = [
+        letters.next().await,
+        letters.next().await,
+        letters.next().await,
+    ];
+    // The hooks hear of a stop once the handlers have ended.
+    server.handle.stop();
+    let stopping = tokio::spawn(server.end());
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    for one in three {
+        one.done();
+    }
+    let stats = stopping.await.unwrap().stats;
+    assert_eq!((stats.hooks_run, stats.hooks_cut), (3, 0));
+    assert_eq!(stage.count("hooks").await, 0);
+    assert_eq!(stage.total("hooks_run").await, 3);
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn what_was_cut_off_is_owed_at_once_and_counted() {
     let stage = Stage::new("given-back").await;
     let (server, letters) = with_hanging_hooks(&stage, 20).await;
-    server.stop().await;
+    assert_eq!(server.stop().await.stats.hooks_cut, 8);
     let now = stage.now().await;
     let owed = stage.scores("hooks").await;
     assert_eq!(owed.len(), 20);
