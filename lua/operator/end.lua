@@ -13,7 +13,8 @@
 --          `already` (it is archived), `completed` or `superseded` (dropped: a newer task took its place)
 --
 -- Keeps: a running task is never taken from a live server, nor right after an outage, when a live one
--- may not be seen; its record says what was asked, for when the message is lost.
+-- may not be seen; its record says what was asked, for when the message is lost. A weaker wish does not
+-- undo a stronger one of before. What has ended is kept unless an operator deletes it.
 -- Uses: values, time, keys, types, counters, records, locks, waiters, broken, endings, erase
 
 local id, what, is_cancel, channel, dead = ARGV[2], ARGV[3], ARGV[4] == '1', ARGV[5], ARGV[6]
@@ -25,7 +26,7 @@ end
 if not set or problem == 'missing' then
   return { 'missing', '' }
 end
-if (set == 'archived' or set == 'completed') and what ~= 'delete' then
+if (set == 'archived' or set == 'completed') and (what ~= 'delete' or is_cancel) then
   return { set == 'archived' and 'already' or 'completed', '' }
 end
 check_types('deadlines', 'leases', 'archived', 'hooks')
@@ -40,11 +41,17 @@ else
   local unique = redis.pcall('HGET', record_key(id), 'unique')
   task = { id = id, lock = type(unique) == 'string' and lock_to_free(id, unique) or nil }
 end
+local wish = what == 'archive' and not is_cancel and 'operator' or what
+local STRENGTH = { decide = 1, archive = 2, operator = 2, delete = 3 }
+local before = record and record.cancel
+if STRENGTH[wish] <= (STRENGTH[before] or 0) then
+  wish = before
+end
 local lease = record and set == 'active' and redis.call('HGET', key('leases'), id)
 local in_grace = now < (finite(redis.call('HGET', key('meta'), 'grace_until')) or 0)
 if lease and (in_grace or string.match(lease, '^%S+') ~= dead) then
   local number, server = string.match(lease, '^(%d+)@(%S+)')
-  redis.call('HSET', record_key(id), 'cancel', (what ~= 'archive' or is_cancel) and what or 'operator')
+  redis.call('HSET', record_key(id), 'cancel', wish)
   -- With a dead holder it is the second call for one wish.
   count('cancels_requested', dead == '' and 1 or 0)
   if number then
@@ -57,12 +64,12 @@ end
 redis.call('ZREM', key(set), id)
 redis.call('ZREM', key('deadlines'), id)
 redis.call('HDEL', key('leases'), id)
-if what == 'delete' then
+if wish == 'delete' then
   erase({ task }, 'deleted')
 elseif record.superseded then
   erase({ task }, 'superseded')
   return { 'superseded', '' }
 else
-  archive({ task }, is_cancel and 'cancelled' or 'operator')
+  archive({ task }, wish == 'operator' and 'operator' or 'cancelled')
 end
 return { 'done', '' }

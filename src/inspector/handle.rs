@@ -91,7 +91,11 @@ impl Inspector {
     }
 
     /// Cancels a task: one that waits is ended at once; of one that runs the handler is told, and what
-    /// the handler then answers wins over the mode. A cancelled task owes its dead-letter hook.
+    /// the handler then answers wins over the mode. A later cancel or archive of a task that still runs
+    /// changes the mode only to a stronger one. A cancelled task owes its dead-letter hook.
+    ///
+    /// One that has ended stays as it is, and the answer says that it has: to remove it and its result,
+    /// [`delete`](Self::delete) it.
     ///
     /// # Errors
     /// See [`task`](Self::task).

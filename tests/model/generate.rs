@@ -89,7 +89,7 @@ fn ids_where(model: &Model, is_wanted: impl Fn(&Task) -> bool) -> Vec<Id> {
 
 fn enqueue(model: &Model) -> Weighted {
     let one = match tasks::replacing(model) {
-        Some(replacing) => prop_oneof![tasks::new(), replacing].boxed(),
+        Some(replacing) => prop_oneof![1 => tasks::new(), 3 => replacing].boxed(),
         None => tasks::new().boxed(),
     };
     let batch = prop_oneof![
@@ -338,9 +338,9 @@ fn people(model: &Model) -> Weighted {
     let ended = id_of(ids_where(model, |task| task.has_ended()));
     let active = id_of(ids_where(model, |task| task.is_active()));
     let wish = select(vec![EndWish::Decide, EndWish::Archive, EndWish::Delete]);
-    let superseded = ids_where(model, |task| task.superseded);
-    let are_superseded = !superseded.is_empty();
-    let end = often_of(superseded, prop_oneof![active, id()].boxed());
+    let fated = ids_where(model, Task::is_fated);
+    let are_fated = !fated.is_empty();
+    let end = often_of(fated, prop_oneof![active, id()].boxed());
     let end = (end, wish, any::<bool>());
     let damage = select(vec![
         Damage::Unlisted,
@@ -363,7 +363,7 @@ fn people(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
-            if are_superseded { 16 } else { 6 },
+            if are_fated { 30 } else { 10 },
             end.prop_map(|(id, wish, is_cancel)| Op::End {
                 id,
                 wish,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Answer;
 use crate::broker::EnqueueAnswer;
+use crate::broker::operator::EndWish;
 use crate::model::{Model, Stands};
 use crate::op::{New, Op};
 
@@ -78,6 +79,7 @@ const MUST_MEET: &[&str] = &[
     "claimed while paused",
     "a task of another kind holds the lock",
     "a failed task replaced",
+    "a weaker cancel after a stronger one",
     "lock ended",
     "message ended",
     "message of a cancel",
@@ -138,6 +140,15 @@ impl Tally {
             && after.tasks[id].deadline.is_none()
         {
             met.insert("run past its deadline".to_owned());
+        }
+        if let Op::End { id, wish, .. } = op
+            && *wish != EndWish::Delete
+            && before
+                .tasks
+                .get(id)
+                .is_some_and(|task| task.cancel == Some("delete"))
+        {
+            met.insert("a weaker cancel after a stronger one".to_owned());
         }
         if matches!(op, Op::Clock(_)) && after.locks.len() < before.locks.len() {
             met.insert("lock ended".to_owned());

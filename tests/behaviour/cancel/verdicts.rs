@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use windlass::inspector::CancelMode;
+use windlass::inspector::{CancelMode, ChangeOutcome};
 
 use crate::support::{Call, HOUR, LIMIT, Stage, eventually, puppet, task};
 
@@ -209,6 +209,73 @@ async fn the_mode_says_what_becomes_of_a_task_whose_server_dies() {
             inspector.delete("default", mode).await.unwrap();
         }
     }
+    server.stop().await;
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_weaker_cancel_does_not_undo_a_stronger_one() {
+    let stage = Stage::new("weaker").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    let wishes = ["decide", "archive", "operator", "delete"];
+    let ends = ["retry", "archived", "archived", "gone"];
+    for (first, second) in (0..4).flat_map(|first| (0..4).map(move |second| (first, second))) {
+        let id = format!("{} {}", wishes[first], wishes[second]);
+        client.enqueue(task("x")).id(&id).await.unwrap();
+        let call = calls.next().await;
+        for wish in [first, second] {
+            let answer = match wishes[wish] {
+                "decide" => inspector.cancel("default", &id, CancelMode::Decide).await,
+                "archive" => inspector.cancel("default", &id, CancelMode::Archive).await,
+                "operator" => inspector.archive("default", &id).await,
+                _ => inspector.delete("default", &id).await,
+            };
+            let answer = answer.unwrap();
+            assert!(
+                matches!(answer, ChangeOutcome::Requested { .. }),
+                "{answer:?}"
+            );
+        }
+        call.cancelled().await;
+        call.retry_after(HOUR);
+        let record = stage.wait_for_state(&id, ends[first.max(second)]).await;
+        if let Some(reason) = record.get("reason") {
+            // An operator's archive and a cancel to it are as strong as each other.
+            let said_first = [first, second]
+                .into_iter()
+                .find(|&wish| ends[wish] == "archived");
+            let said_first = wishes[said_first.expect("one of them archives")];
+            let reasons = [("archive", "cancelled"), ("operator", "operator")];
+            assert!(reasons.contains(&(said_first, &**reason)), "{id}: {reason}");
+        }
+    }
+    server.stop().await;
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_delete_is_not_undone_by_a_cancel_that_takes_the_task_from_a_dead_server() {
+    let stage = Stage::new("taken-over").await;
+    let client = stage.client().await;
+    let inspector = stage.inspector().await;
+    let (server, mut calls) = stage.serve_puppet().await;
+    client.enqueue(task("x")).id("it").await.unwrap();
+    let call = calls.next().await;
+    let mode = CancelMode::Delete;
+    inspector.cancel("default", "it", mode).await.unwrap();
+    let key = format!("{}:server:{}", stage.prefix, call.context.server_id());
+    eventually("it is taken over", LIMIT, async || {
+        // Its server shows itself again at each heartbeat.
+        let _: () = stage.redis().del(&key).await.unwrap();
+        let mode = CancelMode::Archive;
+        let answer = inspector.cancel("default", "it", mode).await.unwrap();
+        (answer == ChangeOutcome::Done).then_some(())
+    })
+    .await;
+    assert_eq!(stage.state("it").await, "gone");
+    drop(call);
     server.stop().await;
     stage.audit().await;
 }

@@ -157,19 +157,29 @@ async fn an_edit_keeps_the_kind() {
 
 #[tokio::test]
 async fn cancel() {
+    for mode in [CancelMode::Decide, CancelMode::Archive, CancelMode::Delete] {
+        assert_cancel(mode).await;
+    }
+}
+
+async fn assert_cancel(mode: CancelMode) {
     let stage = Stage::new("cancel").await;
-    let cancel = async |inspector: Inspector, id| {
-        let mode = CancelMode::Decide;
-        inspector.cancel("default", id, mode).await
+    let cancel = async |inspector: Inspector, id| inspector.cancel("default", id, mode).await;
+    let ended = match mode {
+        CancelMode::Delete => "gone",
+        _ => "archived",
     };
     let rows = [
         ("unknown", "NotFound", "gone"),
-        ("pending scheduled retry", "Done", "archived"),
+        ("pending scheduled retry", "Done", ended),
         ("active", "Requested", "as it was"),
         ("archived", "Already", "as it was"),
         ("completed", "Completed", "as it was"),
     ];
     assert_each(&stage, cancel, rows).await;
+    // What has ended keeps all that it left.
+    assert_eq!(stage.record("archived").await["reason"], "skipped");
+    assert!(stage.record("completed").await.contains_key("result"));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::Union;
 
 use crate::model::{Lock, Model};
 use crate::op::*;
@@ -49,7 +50,10 @@ pub fn replacing(model: &Model) -> Option<impl Strategy<Value = New> + use<>> {
         let key = |key: &&&str| name.ends_with(&format!("{{{key}}}"));
         let key = *LOCK_KEYS.iter().find(key)?;
         let holder = model.tasks.get(lock.id)?;
-        (lock.mode == Mode::Replace).then_some((holder.kind, key, name.starts_with('{')))
+        let target = Just((holder.kind, key, name.starts_with('{')));
+        // What runs is superseded, which has more to it than what waits.
+        let weight = if holder.is_active() { 5 } else { 1 };
+        (lock.mode == Mode::Replace).then_some((weight, target))
     };
     let targets: Vec<_> = model.locks.iter().filter_map(target).collect();
     if free.is_empty() || targets.is_empty() {
@@ -58,7 +62,7 @@ pub fn replacing(model: &Model) -> Option<impl Strategy<Value = New> + use<>> {
     let new = (
         new(),
         select(free),
-        select(targets),
+        Union::new_weighted(targets),
         any::<bool>(),
         unique(),
     );

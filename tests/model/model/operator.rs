@@ -67,7 +67,7 @@ impl Model {
         if task.set().is_none() || task.health == Health::Missing {
             return ChangeOutcome::Missing;
         }
-        if task.has_ended() && wish != EndWish::Delete {
+        if task.has_ended() && (wish != EndWish::Delete || is_cancel) {
             return match task.stands {
                 Stands::Completed(_) => ChangeOutcome::Completed,
                 _ => ChangeOutcome::Already,
@@ -81,14 +81,19 @@ impl Model {
             }
             return ChangeOutcome::Done;
         }
+        let wish = match wish {
+            EndWish::Decide => "decide",
+            EndWish::Archive if is_cancel => "archive",
+            EndWish::Archive => "operator",
+            EndWish::Delete => "delete",
+        };
+        let wish = match task.cancel {
+            Some(before) if strength(before) >= strength(wish) => before,
+            _ => wish,
+        };
         if let Some(lease) = task.lease() {
             let (server, number) = (lease.server, lease.number);
-            task.cancel = Some(match wish {
-                EndWish::Decide => "decide",
-                EndWish::Archive if is_cancel => "archive",
-                EndWish::Archive => "operator",
-                EndWish::Delete => "delete",
-            });
+            task.cancel = Some(wish);
             let in_grace = self.meta.grace_until.is_some_and(|until| now < until);
             let alive = self.alive.contains(server);
             let message = (format!("control:{server}"), format!("{number} {id}"));
@@ -105,13 +110,13 @@ impl Model {
         }
         let is_superseded = self.tasks[id].superseded;
         match wish {
-            EndWish::Delete => self.erase(id, "deleted"),
+            "delete" => self.erase(id, "deleted"),
             _ if is_superseded => {
                 self.erase(id, "superseded");
                 return ChangeOutcome::Superseded;
             }
-            _ if is_cancel => self.bury(id, "cancelled", true),
-            _ => self.bury(id, "operator", false),
+            "operator" => self.bury(id, "operator", false),
+            _ => self.bury(id, "cancelled", true),
         }
         ChangeOutcome::Done
     }
@@ -164,5 +169,14 @@ impl Model {
             reason,
             error,
         }
+    }
+}
+
+/// A weaker cancel does not undo a stronger one.
+fn strength(wish: &str) -> u8 {
+    match wish {
+        "decide" => 1,
+        "delete" => 3,
+        _ => 2,
     }
 }
