@@ -41,15 +41,15 @@ for n, task in ipairs(settle_cancelled(end_leases(tasks, 'retry', 'pending'))) d
   end
   write_try(task, task.lost, task.undecodable)
   local deadline = wait_deadline(record)
-  local due = task.delay > 0 and after(task.delay) or now
-  if deadline and due >= deadline then
+  task.due = task.delay > 0 and after(task.delay) or now
+  if deadline and task.due >= deadline then
     task.outcome = 'deadline_passed'
     task.ending.last_error = task.error
     late[#late + 1] = task.ending
   else
     retried[#retried + 1] = task
     if task.delay > 0 then
-      waiting[#waiting + 1] = due
+      waiting[#waiting + 1] = task.due
       waiting[#waiting + 1] = task.id
     else
       -- A lost task has had its turn: it goes back to its place, not behind the backlog.
@@ -61,6 +61,7 @@ end
 bulk('ZADD', key('retry'), waiting)
 bulk('ZADD', key('pending'), pending)
 note_deadlines(retried)
+retake_locks(retried)
 archive(late, 'deadline_passed')
 if #pending > 0 then
   wake()

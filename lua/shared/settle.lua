@@ -150,8 +150,8 @@ local function settle_cancelled(ended)
   return others
 end
 
--- Locks that end with a task's start are taken again by tasks that wait once more without having failed,
--- where they are free. Each is due at `task.due`, in ms.
+-- Locks that end with a task's start are taken again by tasks that wait once more, where they are free.
+-- Each is due at `task.due`, in ms.
 local function retake_locks(tasks)
   for _, task in ipairs(tasks) do
     local _, mode = lock_of(task.record.unique)

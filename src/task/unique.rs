@@ -43,8 +43,8 @@ impl Unique {
         Self::new(Mode::UntilDone)
     }
 
-    /// Held until a server claims the task. A task that is handed back or snoozed takes it again if
-    /// it is free.
+    /// Held until a server claims the task. A task that waits once more, because it failed, was snoozed,
+    /// handed back or lost its server, takes it again if it is free.
     pub fn until_started() -> Self {
         Self::new(Mode::UntilStarted)
     }

@@ -6,7 +6,7 @@ use windlass::Unique;
 use windlass::inspector::ChangeOutcome;
 
 use super::{assert_duplicate_of, enqueue, enqueue_later};
-use crate::support::{HOUR, Stage, puppet, task};
+use crate::support::{Call, HOUR, Stage, puppet, task};
 
 #[tokio::test]
 async fn until_done_holds_while_the_task_waits_runs_and_waits_again() {
@@ -83,29 +83,44 @@ async fn until_started_holds_until_the_task_is_claimed() {
 }
 
 #[tokio::test]
-async fn a_snoozed_task_takes_its_start_lock_again_if_it_is_free() {
-    let stage = Stage::new("retake").await;
-    let client = stage.client().await;
-    let (server, mut calls) = stage.serve_puppet().await;
-    let first = enqueue(&client, Unique::until_started()).await;
-    calls.next().await.snooze(HOUR);
-    stage.wait_for_state(&first.id, "scheduled").await;
-    assert_duplicate_of(&first.id, &enqueue(&client, Unique::until_started()).await);
+async fn a_task_that_waits_once_more_takes_its_start_lock_again_if_it_is_free() {
+    let again = [
+        ("snoozed", "scheduled"),
+        ("failed", "retry"),
+        ("lost", "retry"),
+    ];
+    for (why, state) in again {
+        let stage = Stage::new(why).await;
+        let client = stage.client().await;
+        let (router, mut calls) = puppet();
+        let settings = stage.server().lost_lease_delay(HOUR);
+        let server = stage.serve_with(settings, router).await;
+        let put_off = async |call: Call| {
+            let id = call.id().to_owned();
+            match why {
+                "snoozed" => call.snooze(HOUR),
+                "failed" => call.retry_after(HOUR),
+                _ => {
+                    stage.lose(&id).await;
+                    call.cancelled().await;
+                }
+            }
+            stage.wait_for_state(&id, state).await;
+        };
+        let first = enqueue(&client, Unique::until_started()).await;
+        put_off(calls.next().await).await;
+        assert_duplicate_of(&first.id, &enqueue(&client, Unique::until_started()).await);
 
-    stage
-        .inspector()
-        .await
-        .run("default", &first.id)
-        .await
-        .unwrap();
-    let running = calls.next().await;
-    let second = enqueue_later(&client, "second", Unique::until_started()).await;
-    assert!(second.is_new());
-    running.snooze(HOUR);
-    stage.wait_for_state(&first.id, "scheduled").await;
-    assert_duplicate_of("second", &enqueue(&client, Unique::until_started()).await);
-    server.stop().await;
-    stage.audit().await;
+        let inspector = stage.inspector().await;
+        inspector.run("default", &first.id).await.unwrap();
+        let running = calls.next().await;
+        let second = enqueue_later(&client, "second", Unique::until_started()).await;
+        assert!(second.is_new());
+        put_off(running).await;
+        assert_duplicate_of("second", &enqueue(&client, Unique::until_started()).await);
+        server.stop().await;
+        stage.audit().await;
+    }
 }
 
 #[tokio::test]

@@ -36,8 +36,7 @@ impl Model {
         self.locks.insert(key, Lock { mode, id, expires });
     }
 
-    /// A lock that ends with a task's start is taken again by one that waits once more without having
-    /// failed, if it is free.
+    /// A lock that ends with a task's start is taken again by one that waits once more, if it is free.
     pub(super) fn retake_lock(&mut self, id: Id, due: u64) {
         let unique = &self.tasks[id].unique;
         if let Some((Mode::Started, key)) = unique

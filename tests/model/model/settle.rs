@@ -163,6 +163,7 @@ impl Model {
                 let old = ended.lease.filter(|_| lost.is_some());
                 Stands::Pending(old.map_or(place, |lease| lease.place))
             };
+            self.retake_lock(ended.id, due);
             self.wake |= delay == 0;
             self.count("retried", 1);
         }
