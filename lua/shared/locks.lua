@@ -1,10 +1,11 @@
 -- Whose a lock is, and when it is freed.
 
--- The lock that a record's field `unique` names: its key and its mode (done, started, time, replace).
+-- The lock that a record's field `unique` names: its key and its mode (done, started, time, replace); nil
+-- where it names none.
 local function lock_of(unique)
-  if unique then
-    local mode, digest = string.match(unique, '^(%a+):(.*)$')
-    return key('unique:' .. (digest or '')), mode
+  local mode, name = string.match(unique or '', '^(%a+):(.+)$')
+  if mode then
+    return key('unique:' .. name), mode
   end
 end
 
