@@ -66,6 +66,8 @@ pub const MAX_HEADERS: usize = 16 * 1024;
 pub const ARCHIVE_TASKS: usize = 10_000;
 /// How long a queue keeps an archived task (as in asynq).
 pub const ARCHIVE_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// The part of Redis' `maxmemory` that archived and completed tasks may take once it is nearly full.
+pub const KEPT_MEMORY: f64 = 0.25;
 /// How often a queue's completed and archived tasks are swept.
 pub const SWEEP: Duration = Duration::from_secs(10);
 /// How many dead-letter hooks a server runs at the same time.
@@ -92,6 +94,8 @@ pub(crate) const ENQUEUE_TASKS: usize = 500;
 /// The most bytes of tasks that one script call carries; a single larger task still goes. What else takes
 /// Redis' time, such as the number of headers, is counted as bytes too.
 pub(crate) const SCRIPT_BYTES: usize = 1024 * 1024;
+/// How full of its `maxmemory` Redis must be before kept tasks go early.
+pub(crate) const NEARLY_FULL: f64 = 0.75;
 /// The longest pause between two attempts to reach a Redis that is away.
 pub(crate) const RECONNECT_CAP: Duration = Duration::from_secs(2);
 /// How long one blocking wait for work lasts: bounds what a token eaten by a dead server delays.

@@ -51,9 +51,18 @@ pub enum BrokerError {
         #[source]
         source: Source,
     },
-    /// Redis has reached its `maxmemory`: nothing new can be stored until tasks are worked off.
-    #[error("Redis is out of memory: let workers drain it, or raise maxmemory")]
-    OutOfMemory(#[source] Source),
+    /// Redis has reached its `maxmemory`: nothing new can be stored until something has gone.
+    #[error(
+        "Redis is out of memory{}: let workers drain it, keep fewer tasks that have ended, or raise maxmemory",
+        .queue_has.as_ref().map_or(String::new(), |what| format!(" (the queue has {what})"))
+    )]
+    OutOfMemory {
+        /// Of an enqueue: how much the queue has, in words.
+        queue_has: Option<String>,
+        /// The underlying error.
+        #[source]
+        source: Source,
+    },
     /// The Redis user lacks a permission.
     #[error(
         "the Redis user may not do this: check the login, or grant the command or key that the cause names"
@@ -102,7 +111,10 @@ impl BrokerError {
                 code,
                 source: Arc::new(error),
             },
-            "OOM" => Self::OutOfMemory(Arc::new(error)),
+            "OOM" => Self::OutOfMemory {
+                queue_has: None,
+                source: Arc::new(error),
+            },
             "NOPERM" | "NOAUTH" | "WRONGPASS" => Self::Denied(Arc::new(error)),
             "WRONGTYPE" => Self::WrongType(Arc::new(error)),
             "WINDLASSSCHEMA" => {
@@ -138,7 +150,7 @@ impl BrokerError {
                 "READONLY" | "LOADING" | "MASTERDOWN" => Fault::Reconnect,
                 _ => Fault::Wait,
             },
-            Self::OutOfMemory(_) | Self::Busy(_) => Fault::Wait,
+            Self::OutOfMemory { .. } | Self::Busy(_) => Fault::Wait,
             _ => Fault::Permanent,
         }
     }

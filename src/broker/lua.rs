@@ -2,10 +2,11 @@
 //! the script itself.
 
 /// The shared files, in the order in which a script has them: each may use only those before it.
-pub const SHARED: [(&str, &str); 20] = [
+pub const SHARED: [(&str, &str); 21] = [
     ("values", include_str!("../../lua/shared/values.lua")),
     ("time", include_str!("../../lua/shared/time.lua")),
     ("keys", include_str!("../../lua/shared/keys.lua")),
+    ("sizes", include_str!("../../lua/shared/sizes.lua")),
     ("types", include_str!("../../lua/shared/types.lua")),
     ("schema", include_str!("../../lua/shared/schema.lua")),
     ("wake", include_str!("../../lua/shared/wake.lua")),

@@ -1,10 +1,13 @@
 //! Redis has reached its `maxmemory` and may not evict.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use redis::AsyncCommands;
 use windlass::client::EnqueueError;
 use windlass::error::BrokerError;
+use windlass::server::{Event, HealthProblem};
 use windlass::task::RawTask;
 use windlass::{NewTask, Router, TaskContext, TaskError};
 
@@ -22,12 +25,12 @@ fn assert_out_of_memory(error: EnqueueError) {
     let EnqueueError::Refused(source) = &error else {
         panic!("{error:?}");
     };
-    assert!(matches!(*source, BrokerError::OutOfMemory(_)), "{error:?}");
-    let text = source.to_string();
     assert!(
-        text.contains("let workers drain it, or raise maxmemory"),
-        "{text}"
+        matches!(*source, BrokerError::OutOfMemory { .. }),
+        "{error:?}"
     );
+    let text = source.to_string();
+    assert!(text.contains("let workers drain it"), "{text}");
 }
 
 #[tokio::test]
@@ -97,8 +100,9 @@ async fn servers_drain_a_full_redis_and_can_be_seen() {
             })
     };
     // Both start while Redis is full; the second knows nothing of what the first did.
-    let one = stage.serve_with(stage.server(), router()).await;
-    let two = stage.serve_with(stage.server(), router()).await;
+    let settings = || stage.server().kept_memory(1.0);
+    let one = stage.serve_with(settings(), router()).await;
+    let two = stage.serve_with(settings(), router()).await;
     eventually("all that can end has ended", LIMIT, async || {
         let [pending, active, scheduled, retry, archived, _] = stage.counts().await;
         let counts = [pending, active, scheduled, retry, archived];
@@ -123,11 +127,11 @@ async fn servers_drain_a_full_redis_and_can_be_seen() {
             .await;
         }
         assert!(stage.redis().exists::<_, bool>(&key).await.unwrap());
-        assert!(
-            server.handle.health().is_healthy(),
-            "{:?}",
-            server.handle.health()
-        );
+        let health = server.handle.health();
+        let is_full =
+            |problem: &HealthProblem| matches!(problem, HealthProblem::RedisNearlyFull { .. });
+        assert!(health.problems.iter().all(is_full), "{health:?}");
+        assert!(health.is_live() && health.is_ready(), "{health:?}");
     }
     let servers: usize = stage
         .redis()
@@ -140,4 +144,88 @@ async fn servers_drain_a_full_redis_and_can_be_seen() {
     let sum = |f: fn(&windlass::server::Stats) -> u64| stats.iter().map(f).sum::<u64>();
     assert_eq!(sum(|stats| stats.completed), 3 * EACH as u64);
     assert_eq!(sum(|stats| stats.settles_refused), 0);
+}
+
+#[tokio::test]
+async fn what_is_kept_makes_room_for_what_is_new() {
+    const PAYLOAD: usize = 200_000;
+    let redis = RedisServer::start(&[("maxmemory-policy", "noeviction"), ("maxmemory", "24mb")]);
+    let stage = Stage::on(&redis, "kept").await;
+    let client = stage.client().await;
+    let enqueue = |n: usize| {
+        let task = RawTask::new("kind", vec![b'x'; PAYLOAD]);
+        client.enqueue(NewTask::from(task).id(n.to_string()))
+    };
+    let fails = || {
+        Router::new().raw("kind", |_: RawTask| async {
+            Err::<(), _>(TaskError::skip_retry("no"))
+        })
+    };
+    // Dead letters fill Redis, and stay as long as that is wanted.
+    let settings = stage.server().kept_memory(1.0);
+    let server = stage.serve_with(settings, fails()).await;
+    let mut archived = 0;
+    let refused = loop {
+        match enqueue(archived).await {
+            Ok(_) => archived += 1,
+            Err(error) => break error,
+        }
+        stage.wait_for_count("archived", archived).await;
+    };
+    assert!(archived > 60, "{archived}");
+    let EnqueueError::Refused(source) = &refused else {
+        panic!("{refused:?}");
+    };
+    let text = source.to_string();
+    println!("{text}");
+    let words = format!("0 tasks that have not ended, {archived} archived ones (about ");
+    assert!(text.contains(&words), "{text}");
+    eventually("health says it", LIMIT, async || {
+        let problems = server.handle.health().problems;
+        let [HealthProblem::RedisNearlyFull { used, limit, kept }] = problems[..] else {
+            return Err(problems);
+        };
+        println!("{}", problems[0]);
+        assert!(
+            kept < used && used <= limit + PAYLOAD as u64,
+            "{problems:?}"
+        );
+        assert!(kept > limit / 2, "{problems:?}");
+        Ok(())
+    })
+    .await;
+    assert_eq!(server.stop().await.stats.shed, 0);
+
+    // By default they don't.
+    let told = Arc::new(AtomicUsize::new(0));
+    let hears = told.clone();
+    let settings = stage.server().on_event(move |event| {
+        if let Event::TasksShed { tasks, bytes, .. } = event {
+            assert!(*bytes >= (*tasks * PAYLOAD) as u64, "{event:?}");
+            hears.fetch_add(*tasks, Ordering::SeqCst);
+        }
+    });
+    let server = stage.serve_with(settings, fails()).await;
+    eventually("there is room", LIMIT, async || enqueue(archived).await).await;
+    eventually("all is well", LIMIT, async || {
+        let problems = server.handle.health().problems;
+        problems.is_empty().then_some(()).ok_or(problems)
+    })
+    .await;
+    stage
+        .wait_for_state(&archived.to_string(), "archived")
+        .await;
+    // The oldest went, and no more than had to.
+    let left = stage.ids("archived").await;
+    let gone = archived + 1 - left.len();
+    assert!(
+        (5..archived / 2).contains(&gone),
+        "{gone} of {archived} went"
+    );
+    assert!(!left.contains(&"0".to_owned()), "{left:?}");
+    let stats = server.stop().await.stats;
+    assert_eq!((stats.shed, stats.swept), (gone as u64, gone as u64));
+    assert_eq!(stage.total("shed").await, gone as u64);
+    assert_eq!(told.load(Ordering::SeqCst), gone);
+    stage.audit().await;
 }

@@ -40,7 +40,7 @@ macro_rules! shown_as_numbers {
         impl Shown for $type {
             fn shown(self) -> String {
                 let digits = self.to_string();
-                match digits.len() {
+                match digits.find('.').unwrap_or(digits.len()) {
                     0..=3 => digits,
                     long => format!("{},{}", &digits[..long - 3], &digits[long - 3..]),
                 }
@@ -72,7 +72,7 @@ fn constants() -> BTreeMap<&'static str, String> {
     values!(
         PREFIX REDIS_URL QUEUE CONCURRENCY TASK_TIMEOUT MAX_RETRY RETRY_DELAY_CAP RETRY_JITTER LEASE HEARTBEAT CLOCK_SKEW
         SCAN MAX_LOST MAX_PRIORITY SHUTDOWN_GRACE CANCEL_GRACE CONNECT_TIMEOUT COMMAND_TIMEOUT
-        TCP_KEEPALIVE TCP_USER_TIMEOUT UNKNOWN_KIND_DELAY MAX_UNDECODABLE MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE SWEEP
+        TCP_KEEPALIVE TCP_USER_TIMEOUT UNKNOWN_KIND_DELAY MAX_UNDECODABLE MAX_DEPTH ARCHIVE_TASKS ARCHIVE_AGE KEPT_MEMORY SWEEP
         HOOKS_AT_ONCE HOOK_GRACE HOOK_TIMEOUT HOOK_TRIES EVENTS;
         bytes: MAX_PAYLOAD MAX_ERROR MAX_RESULT MAX_HEADERS MAX_NAME
     )

@@ -77,6 +77,7 @@ pub struct Swept {
     pub hooks_dropped: usize,
     pub spared: usize,
     pub more: bool,
+    pub shed: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]

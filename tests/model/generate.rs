@@ -261,7 +261,8 @@ fn servers(model: &Model) -> Weighted {
     let are_strays = !strays.is_empty();
     let strays = id_of(strays);
     let are_completed = ids_where(model, |task| matches!(task.stands, Stands::Completed(_)));
-    let sweep = (0..4usize, select(vec![0, 60_000, 7_200_000]), 0..2usize);
+    let age = select(vec![0, 60_000, 7_200_000]);
+    let sweep = (0..4usize, age, 0..2usize, prop::bool::weighted(0.1));
     let owed = ids_where(model, |task| task.hook.is_some());
     let is_held = owed.iter().any(|id| model.holds.contains_key(id));
     let owed = id_of(owed);
@@ -296,11 +297,12 @@ fn servers(model: &Model) -> Weighted {
         (
             if are_completed.is_empty() { 2 } else { 4 },
             sweep
-                .prop_map(|(cap, age, pass_over)| {
+                .prop_map(|(cap, age, pass_over, sheds)| {
                     Op::Sweep(Sweep {
                         cap,
                         age,
                         pass_over,
+                        sheds,
                     })
                 })
                 .boxed(),
@@ -328,7 +330,15 @@ fn servers(model: &Model) -> Weighted {
             if model.alive.len() < 2 { 6 } else { 1 },
             select(&SERVERS[..]).prop_map(Op::Publish).boxed(),
         ),
-        (1, select(&SERVERS[..]).prop_map(Op::Retire).boxed()),
+        (
+            // What becomes of such a task is another matter once its server is gone.
+            if model.tasks.values().any(|task| task.superseded) {
+                6
+            } else {
+                1
+            },
+            select(&SERVERS[..]).prop_map(Op::Retire).boxed(),
+        ),
     ]
 }
 

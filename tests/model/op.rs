@@ -188,6 +188,8 @@ pub struct Sweep {
     pub cap: usize,
     pub age: u64,
     pub pass_over: usize,
+    /// Redis needs all the memory.
+    pub sheds: bool,
 }
 
 #[derive(Clone, Debug)]

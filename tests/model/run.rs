@@ -21,7 +21,7 @@ use crate::support::RedisServer;
 use crate::system::System;
 use crate::tally::Tally;
 
-const SEED: u64 = 4;
+const SEED: u64 = 8;
 const RUNS: u32 = 200;
 /// Operations in a run.
 const STEPS: std::ops::RangeInclusive<usize> = 40..=80;

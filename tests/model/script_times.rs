@@ -354,25 +354,51 @@ impl Bench {
         assert_eq!(adopted.expect("they are strays"), SCRIPT_TASKS);
         self.note("adopt").await;
 
-        self.fill("archived", 2 * SCRIPT_TASKS, 1).await;
-        let halve = format!("{BASE}:completed");
-        for n in 0..SCRIPT_TASKS {
-            self.ask::<()>(cmd("ZADD").arg(&halve).arg(1).arg(id(n)))
-                .await;
-            self.ask::<()>(cmd("ZREM").arg(format!("{BASE}:archived")).arg(id(n)))
-                .await;
-        }
-        let request = SweepRequest {
-            archive_tasks: 0,
-            archive_age: Duration::ZERO,
-            pass_over: 0,
+        let all = KeptBytes {
+            completed: u64::MAX,
+            archived: u64::MAX,
         };
-        self.begin().await;
-        let swept = sweep(&self.link, &self.queue, request)
-            .await
-            .expect("they are old");
-        assert!(swept.archived > 0 && swept.completed > 0, "{swept:?}");
-        self.note("sweep").await;
+        for (what, age, shed) in [
+            ("sweep", Duration::ZERO, KeptBytes::default()),
+            ("sweep, before their time", 1000 * HOUR, all),
+        ] {
+            self.fill_both_ends(if age.is_zero() {
+                1
+            } else {
+                9_000_000_000_000_000
+            })
+            .await;
+            self.begin().await;
+            let weight = weigh(&self.link, &self.queue).await;
+            assert_eq!(weight.expect("it is weighed").archived, SCRIPT_TASKS as u64);
+            self.note("weigh").await;
+            let request = SweepRequest {
+                archive_tasks: if age.is_zero() { 0 } else { usize::MAX },
+                archive_age: age,
+                pass_over: 0,
+                shed,
+            };
+            self.begin().await;
+            let swept = sweep(&self.link, &self.queue, request).await;
+            let swept = swept.expect("they go");
+            self.note(what).await;
+            assert_eq!(
+                (swept.archived, swept.completed),
+                (SCRIPT_TASKS, SCRIPT_TASKS)
+            );
+            assert_eq!(swept.shed > 0, !age.is_zero(), "{swept:?}");
+        }
+    }
+
+    /// As many tasks as a script takes at once in each of the states that are swept.
+    async fn fill_both_ends(&mut self, score: u64) {
+        self.fill("archived", 2 * SCRIPT_TASKS, score).await;
+        let (archived, completed) = (format!("{BASE}:archived"), format!("{BASE}:completed"));
+        for n in 0..SCRIPT_TASKS {
+            self.ask::<()>(cmd("ZADD").arg(&completed).arg(score).arg(id(n)))
+                .await;
+            self.ask::<()>(cmd("ZREM").arg(&archived).arg(id(n))).await;
+        }
     }
 
     async fn operators(&mut self) {

@@ -54,11 +54,13 @@ impl Display for Op {
                 cap,
                 age,
                 pass_over,
+                sheds,
             }) => {
                 let age = ms(*age);
+                let shedding = if *sheds { ", shedding all" } else { "" };
                 write!(
                     f,
-                    "sweep down to {cap} and {age:?}, passing over {pass_over}"
+                    "sweep down to {cap} and {age:?}, passing over {pass_over}{shedding}"
                 )
             }
             Op::RegisterHooks(kinds) => write!(f, "register hooks of {}", list(kinds)),

@@ -40,6 +40,7 @@ const MUST_MEET: &[&str] = &[
     "recovered",
     "released",
     "replaced",
+    "shed",
     "retried",
     "stale",
     "superseded",

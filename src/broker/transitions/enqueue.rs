@@ -8,6 +8,7 @@ use super::super::script::{Call, Script};
 use super::super::{BrokerError, Query, Queue};
 use super::record::HEADER;
 use super::span::{delay_ms, whole_ms};
+use super::weigh;
 use crate::defaults;
 pub(crate) use crate::task::EnqueueItem;
 use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};
@@ -67,7 +68,17 @@ pub(crate) async fn enqueue<'a>(
         }
         add_record(&mut call, item);
     }
-    call.read_each(redis, count).await
+    match call.read_each(redis, count).await {
+        Err(BrokerError::OutOfMemory { source, .. }) => {
+            // Only to say it: where it cannot be seen, the error is what it was.
+            let queue_has = Box::pin(weigh(redis, queue)).await.ok();
+            Err(BrokerError::OutOfMemory {
+                queue_has: queue_has.map(|has| has.to_string()),
+                source,
+            })
+        }
+        answered => answered,
+    }
 }
 
 /// Whether a script needs to know nothing of a task but its id and its record, as of most.

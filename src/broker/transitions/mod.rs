@@ -19,6 +19,7 @@ mod sweep;
 mod tick;
 mod unblock;
 mod wait;
+mod weigh;
 
 pub(crate) use adopt::adopt;
 pub(crate) use announce::{announce, list_queues};
@@ -33,7 +34,8 @@ pub(crate) use promote::promote;
 pub(crate) use publish::{publish, retire};
 pub(crate) use record::{Malformed, Record};
 pub(crate) use settle::{Became, By, How, Settled, Settlement, batches, settle};
-pub(crate) use sweep::{SweepRequest, sweep};
+pub(crate) use sweep::{KeptBytes, SweepRequest, sweep};
 pub(crate) use tick::{LostLease, Tick, TickRequest, tick};
 pub(crate) use unblock::unblock;
 pub(crate) use wait::{Watched, wait};
+pub(crate) use weigh::weigh;

@@ -15,6 +15,15 @@ pub(crate) struct SweepRequest {
     pub(crate) archive_age: Duration,
     /// How many of the oldest archived tasks to pass over: those spared by the calls before.
     pub(crate) pass_over: usize,
+    /// How many bytes of the oldest tasks go before their time.
+    pub(crate) shed: KeptBytes,
+}
+
+/// How much memory tasks take that have ended and are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct KeptBytes {
+    pub(crate) completed: u64,
+    pub(crate) archived: u64,
 }
 
 /// What a sweep call did.
@@ -26,6 +35,10 @@ pub(crate) struct Swept {
     /// Archived tasks spared because their hook is owed.
     pub(crate) spared: usize,
     pub(crate) more: bool,
+    /// Of those removed, the ones that went before their time.
+    pub(crate) shed: usize,
+    /// How many bytes these had.
+    pub(crate) freed: KeptBytes,
 }
 
 /// completed, archived → gone, at most 200 of each.
@@ -39,13 +52,22 @@ pub(crate) async fn sweep(
         .arg(request.archive_tasks)
         .arg(request.archive_age.as_millis() as u64)
         .arg(defaults::HOOK_TRIES.as_millis() as u64)
-        .arg(request.pass_over);
-    let (completed, archived, hooks_dropped, spared, more) = call.read(redis).await?;
+        .arg(request.pass_over)
+        .arg(request.shed.completed)
+        .arg(request.shed.archived);
+    let reply = call.read(redis).await?;
+    let (completed, archived, hooks_dropped, spared, more, shed, freed) = reply;
+    let (of_completed, of_archived) = freed;
     Ok(Swept {
         completed,
         archived,
         hooks_dropped,
         spared,
         more,
+        shed,
+        freed: KeptBytes {
+            completed: of_completed,
+            archived: of_archived,
+        },
     })
 }

@@ -106,6 +106,16 @@ pub enum Event {
         /// Its queue.
         queue: String,
     },
+    /// Archived or completed tasks were removed before their time, because Redis was nearly full: see
+    /// [`ServerBuilder::kept_memory`](crate::server::ServerBuilder::kept_memory).
+    TasksShed {
+        /// Their queue.
+        queue: String,
+        /// How many.
+        tasks: usize,
+        /// About how much memory they had.
+        bytes: u64,
+    },
     /// A part of the server cannot reach Redis, or was refused by it.
     ConnectionLost {
         /// Which part.
@@ -150,6 +160,7 @@ impl Event {
             Self::LeaseLost { id, queue }
             | Self::SettleRefused { id, queue }
             | Self::Malformed { id, queue } => (Some(id), None, Some(queue)),
+            Self::TasksShed { queue, .. } => (None, None, Some(queue)),
             Self::HandlerLeaked { id, kind } => (Some(id), Some(kind), None),
             Self::ConnectionLost { .. }
             | Self::ConnectionRestored { .. }

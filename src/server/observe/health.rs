@@ -53,6 +53,18 @@ pub enum HealthProblem {
     /// This many slots are held by handlers that ignore their cancellation.
     #[error("{0} slots are held by handlers that ignore their cancellation")]
     LeakedHandlers(u64),
+    /// Redis is nearly full of its `maxmemory`: soon it refuses enqueues.
+    #[error(
+        "Redis uses {used} of {limit} bytes; archived and completed tasks of this server's queues take about {kept} of them"
+    )]
+    RedisNearlyFull {
+        /// How much it uses.
+        used: u64,
+        /// Its `maxmemory`.
+        limit: u64,
+        /// How much of it archived and completed tasks of the server's queues take.
+        kept: u64,
+    },
     /// A part of the server panicked, so the server has stopped or is about to.
     #[error("the {0} ended unasked, so the server stops: restart it")]
     Died(&'static str),
@@ -64,7 +76,7 @@ impl HealthProblem {
     }
 
     fn keeps_from_claiming(&self) -> bool {
-        !matches!(self, Self::LeakedHandlers(_))
+        !matches!(self, Self::LeakedHandlers(_) | Self::RedisNearlyFull { .. })
     }
 }
 
@@ -77,6 +89,7 @@ pub(crate) struct Vitals {
     claim: Moment,
     claimer_waits_for_slots: AtomicBool,
     runtime: Moment,
+    nearly_full: Mutex<Option<HealthProblem>>,
     died: OnceLock<&'static str>,
 }
 
@@ -106,6 +119,11 @@ impl Vitals {
 
     pub(crate) fn runtime_ran(&self) {
         self.runtime.now();
+    }
+
+    /// How full Redis is, where that is worth a word.
+    pub(crate) fn memory_is(&self, nearly_full: Option<HealthProblem>) {
+        *self.nearly_full.lock() = nearly_full;
     }
 
     /// A component has ended unasked.
@@ -146,6 +164,7 @@ impl Vitals {
             silent.map(HealthProblem::NoHeartbeat),
             unclaimed.map(HealthProblem::NoClaim),
             self.runtime_blocked().map(HealthProblem::RuntimeBlocked),
+            *self.nearly_full.lock(),
         ]
         .into_iter()
         .flatten()
@@ -190,11 +209,17 @@ mod tests {
     #[test]
     fn what_each_problem_means_to_a_probe() {
         let long = Duration::from_secs(60);
+        let full = HealthProblem::RedisNearlyFull {
+            used: 9,
+            limit: 10,
+            kept: 1,
+        };
         for (problem, live, ready) in [
             (HealthProblem::NoHeartbeat(long), true, false),
             (HealthProblem::NoClaim(long), true, false),
             (HealthProblem::RuntimeBlocked(long), false, false),
             (HealthProblem::LeakedHandlers(1), true, true),
+            (full, true, true),
             (HealthProblem::Died("claimer"), false, false),
         ] {
             let health = Health {

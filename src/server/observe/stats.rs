@@ -53,6 +53,9 @@ stats! {
     leaked,
     /// Completed and archived tasks removed at the end of their time.
     swept,
+    /// Archived and completed tasks removed before their time, because Redis was nearly full: see
+    /// [`ServerBuilder::kept_memory`](crate::server::ServerBuilder::kept_memory).
+    shed,
     /// Dead-letter hooks that ran to their end.
     hooks_run,
     /// Dead-letter hooks that were cut off when the server stopped, and are owed as before.

@@ -75,6 +75,9 @@ pub enum BuildError {
         /// The longest scan interval for this lease, clock skew and heartbeat.
         most: Duration,
     },
+    /// It is no part of a whole.
+    #[error("a kept_memory of {0} is no part of Redis' memory: give 0.0 to 1.0")]
+    KeptMemory(f64),
     /// A time that no clock can hold.
     #[error("{0} is longer than 100 years: give less")]
     LongDuration(&'static str),
@@ -126,6 +129,7 @@ impl Default for ServerBuilder {
                 undecodable: Undecodable::default(),
                 archive_tasks: defaults::ARCHIVE_TASKS,
                 archive_age: defaults::ARCHIVE_AGE,
+                kept_memory: defaults::KEPT_MEMORY,
                 sweep_interval: defaults::SWEEP,
                 retry_delay: Arc::new(|attempt| default_retry_delay(attempt.retried)),
                 is_failure: Arc::new(|_| true),
@@ -217,6 +221,16 @@ impl ServerBuilder {
     pub fn archive_limits(mut self, tasks: usize, age: Duration) -> Self {
         self.config.archive_tasks = tasks;
         self.config.archive_age = age;
+        self
+    }
+
+    /// The part of Redis' `maxmemory` that the archived and completed tasks of this server's queues may take
+    /// once Redis is three quarters full: what is above goes, the oldest first, before its time. It is
+    /// counted ([`Stats::shed`](crate::server::Stats::shed)) and told ([`Event::TasksShed`]). 1.0 keeps
+    /// them all, and then enqueues may be refused for them. Without a `maxmemory` nothing goes. Default:
+    /// 0.25.
+    pub fn kept_memory(mut self, part: f64) -> Self {
+        self.config.kept_memory = part;
         self
     }
 
@@ -395,6 +409,9 @@ impl ServerBuilder {
             0 => return Err(BuildError::ZeroConcurrency),
             n if n > Semaphore::MAX_PERMITS => return Err(BuildError::Concurrency(n)),
             _ => {}
+        }
+        if !(0.0..=1.0).contains(&config.kept_memory) {
+            return Err(BuildError::KeptMemory(config.kept_memory));
         }
         if config.lease < Duration::from_secs(1) {
             return Err(BuildError::ShortLease(config.lease));

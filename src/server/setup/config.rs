@@ -65,6 +65,7 @@ pub(crate) struct Config {
     pub(crate) undecodable: Undecodable,
     pub(crate) archive_tasks: usize,
     pub(crate) archive_age: Duration,
+    pub(crate) kept_memory: f64,
     pub(crate) sweep_interval: Duration,
     pub(crate) retry_delay: RetryDelayFn,
     pub(crate) is_failure: IsFailureFn,

@@ -3,11 +3,14 @@ use std::sync::Arc;
 
 use rand::random_range;
 
+use super::kept_memory::to_shed;
 use crate::broker::{
-    BrokerError, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with_any, sweep,
+    BrokerError, KeptBytes, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with_any, sweep,
 };
+use crate::server::Event;
 use crate::server::backoff::Backoff;
 use crate::server::each_queue::EachQueue;
+use crate::server::observe::log_limit::log_limited;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -45,19 +48,30 @@ impl Janitor {
         let served = self.shared.queues.now();
         let queues: Vec<_> = served.iter().map(|served| &served.queue).collect();
         let full = queues_with_any(&redis, &queues, &["archived", "completed"]).await?;
-        let full = full.into_iter().map(|place| queues[place]);
-        let sweep = |queue| self.sweep(&redis, queue);
+        let full: Vec<_> = full.into_iter().map(|place| queues[place]).collect();
+        let shed = to_shed(&self.shared, &redis, &full).await?;
+        let sweep = |queue| {
+            let shed = shed.get(queue).copied().unwrap_or_default();
+            self.sweep(&redis, queue, shed)
+        };
         each_queue.run(&self.shared, full, sweep).await?;
         self.find_strays(&redis, scan).await
     }
 
-    async fn sweep(&self, redis: &Lent<'_>, queue: &Queue) -> Result<(), BrokerError> {
+    async fn sweep(
+        &self,
+        redis: &Lent<'_>,
+        queue: &Queue,
+        shed: KeptBytes,
+    ) -> Result<(), BrokerError> {
         let config = &self.shared.config;
         let (mut completed, mut archived, mut dropped) = (0, 0, 0);
+        let (mut tasks_shed, mut bytes_shed) = (0, 0);
         let mut request = SweepRequest {
             archive_tasks: config.archive_tasks,
             archive_age: config.archive_age,
             pass_over: 0,
+            shed,
         };
         loop {
             let swept = sweep(redis, queue, request).await?;
@@ -65,12 +79,36 @@ impl Janitor {
             archived += swept.archived;
             dropped += swept.hooks_dropped;
             request.pass_over += swept.spared;
+            tasks_shed += swept.shed;
+            bytes_shed += swept.freed.completed + swept.freed.archived;
+            let KeptBytes {
+                completed,
+                archived,
+            } = &mut request.shed;
+            *completed = completed.saturating_sub(swept.freed.completed);
+            *archived = archived.saturating_sub(swept.freed.archived);
             if !swept.more {
                 break;
             }
         }
         self.shared.counters.swept.add(completed + archived);
         self.shared.counters.hooks_dropped.add(dropped);
+        if tasks_shed > 0 {
+            self.shared.counters.shed.add(tasks_shed);
+            log_limited!(
+                self.shared,
+                &*queue.name,
+                warn,
+                "Redis is nearly full: archived and completed tasks were removed before their time",
+                tasks = tasks_shed,
+                bytes = bytes_shed,
+            );
+            self.shared.observe(|| Event::TasksShed {
+                queue: queue.name.to_string(),
+                tasks: tasks_shed,
+                bytes: bytes_shed,
+            });
+        }
         if archived > 0 || dropped > 0 {
             tracing::info!(
                 queue = &*queue.name,

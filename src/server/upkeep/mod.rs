@@ -7,5 +7,6 @@ mod hook_run;
 pub(crate) mod hooks;
 pub(crate) mod hooks_owed;
 pub(crate) mod janitor;
+mod kept_memory;
 pub(crate) mod recoverer;
 pub(crate) mod witness;

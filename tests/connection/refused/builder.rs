@@ -87,6 +87,9 @@ async fn a_setting_that_cannot_be_used_is_named() {
             new().archive_limits(1, Duration::MAX),
             "archive_limits is longer",
         ),
+        (new().kept_memory(-0.1), "a kept_memory of -0.1"),
+        (new().kept_memory(1.5), "a kept_memory of 1.5"),
+        (new().kept_memory(f64::NAN), "a kept_memory of NaN"),
     ];
     for (builder, words) in cases {
         let message = refused(builder, NOWHERE, router()).await.to_string();

@@ -7,12 +7,14 @@ impl Model {
     pub(super) fn sweep(&mut self, sweep: Sweep) -> Answer {
         let now = self.now_ms();
         let is_over = |task: &Task| matches!(task.stands, Stands::Completed(until) if until <= now);
-        let done: Vec<Id> = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| is_over(task))
-            .map(|(&id, _)| id)
-            .collect();
+        let goes = |task: &Task| match task.stands {
+            Stands::Completed(_) => sweep.sheds || is_over(task),
+            _ => false,
+        };
+        let done = self.tasks.iter().filter(|(_, task)| goes(task));
+        let done: Vec<Id> = done.map(|(&id, _)| id).collect();
+        let early = done.iter().filter(|id| !is_over(&self.tasks[*id]));
+        let mut shed = early.count();
         let archive = self.in_order(|task| match task.stands {
             Stands::Archived(died) => Some(died as i64),
             _ => None,
@@ -20,11 +22,12 @@ impl Model {
         // Those too many are the oldest, as are those too old.
         let too_many = archive.len().saturating_sub(sweep.cap);
         let too_old = |died: i64| died <= now as i64 - sweep.age as i64;
-        let goes = |rank: usize, died: i64| rank < too_many || too_old(died);
+        let is_over = |rank: usize, died: i64| rank < too_many || too_old(died);
         let spare = defaults::HOOK_TRIES.as_millis() as i64;
         let (mut spared, mut dropped, mut removed) = (0, 0, 0);
         for (rank, &(died, id)) in archive.iter().enumerate().skip(sweep.pass_over) {
-            if !goes(rank, died) {
+            let is_over = is_over(rank, died);
+            if !is_over && !sweep.sheds {
                 break;
             }
             let is_owed = self.tasks[id].hook.is_some();
@@ -33,6 +36,7 @@ impl Model {
             } else {
                 dropped += usize::from(is_owed);
                 removed += 1;
+                shed += usize::from(!is_over);
                 self.tasks.remove(id);
             }
         }
@@ -41,6 +45,7 @@ impl Model {
         }
         self.count("swept_completed", done.len());
         self.count("swept_archived", removed);
+        self.count("shed", shed);
         self.count("hooks_dropped", dropped);
         let looked_at = spared + removed;
         Answer::Swept(Swept {
@@ -49,6 +54,7 @@ impl Model {
             hooks_dropped: dropped,
             spared,
             more: looked_at > 0 && looked_at + sweep.pass_over >= archive.len(),
+            shed,
         })
     }
 }

@@ -6,9 +6,9 @@ use super::enqueue::item;
 use crate::answer::{self, Answer, Claimed, Hooks, Looked, Lost, Promoted, Swept, Ticked};
 use crate::broker::operator::{self, EndRequest};
 use crate::broker::{
-    BrokerError, Claim, ClaimRequest, LostLease, SweepRequest, TakenHook, TickRequest, Watched,
-    adopt, announce, claim, end_hooks, enqueue, expire, promote, publish, register_hooks, retire,
-    sweep, take_hooks, tick, wait,
+    BrokerError, Claim, ClaimRequest, KeptBytes, LostLease, SweepRequest, TakenHook, TickRequest,
+    Watched, adopt, announce, claim, end_hooks, enqueue, expire, promote, publish, register_hooks,
+    retire, sweep, take_hooks, tick, wait,
 };
 use crate::defaults;
 use crate::keys::shortened;
@@ -92,6 +92,10 @@ impl System {
                     archive_tasks: request.cap,
                     archive_age: ms(request.age),
                     pass_over: request.pass_over,
+                    shed: KeptBytes {
+                        completed: if request.sheds { u64::MAX } else { 0 },
+                        archived: if request.sheds { u64::MAX } else { 0 },
+                    },
                 };
                 let swept = sweep(link, queue, request).await?;
                 Answer::Swept(Swept {
@@ -100,6 +104,7 @@ impl System {
                     hooks_dropped: swept.hooks_dropped,
                     spared: swept.spared,
                     more: swept.more,
+                    shed: swept.shed,
                 })
             }
             Op::RegisterHooks(kinds) => {
