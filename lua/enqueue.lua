@@ -24,7 +24,7 @@ end
 -- Two values (an id and a length) are between the fields of two tasks.
 firsts[#ids + 1] = at + 2
 
-local schema = redis.call('HGET', key('meta'), 'schema')
+local schema = redis.call('HMGET', key('meta'), 'schema')[1]
 check_schema(schema)
 -- One look for the common case: none of the ids exists.
 local some_exist = redis.call('EXISTS', unpack(records)) > 0

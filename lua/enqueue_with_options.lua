@@ -124,7 +124,7 @@ local function write(task)
   set_lock(key('unique:' .. content.lock_name), content.mode, task.id, content.lock_time, task.due or now)
 end
 
-local schema = redis.call('HGET', key('meta'), 'schema')
+local schema = redis.call('HMGET', key('meta'), 'schema')[1]
 check_schema(schema)
 local tasks = read_tasks()
 local records = {}
