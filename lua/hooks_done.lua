@@ -7,22 +7,33 @@
 --          `back` (not run to its end: owed at once) or a delay in ms until it is tried again
 -- returns  how many were still held with that *not before*
 --
--- Keeps: only the server that holds a hook ends it: another one may have taken it since.
--- Uses: time, keys, counters
+-- Keeps: only the server that holds a hook ends it: another one may have taken it since. A record knows how
+-- often its hook failed.
+-- Uses: values, time, keys, counters, records
 
-local held, run = 0, 0
+local done, owed, failed, held, seen = {}, {}, {}, 0, {}
 for at = 2, #ARGV, 3 do
   local id, not_before, what = unpack(ARGV, at, at + 2)
   local score = redis.call('ZSCORE', key('hooks'), id)
-  if score and tonumber(score) == tonumber(not_before) then
+  if not seen[id] and score and tonumber(score) == tonumber(not_before) then
+    seen[id] = true
     held = held + 1
     if what == 'done' then
-      redis.call('ZREM', key('hooks'), id)
-      run = run + 1
+      done[#done + 1] = id
     else
-      redis.call('ZADD', key('hooks'), now + (tonumber(what) or 0), id)
+      owed[#owed + 1] = now + (tonumber(what) or 0)
+      owed[#owed + 1] = id
+      local record = what ~= 'back' and read_record(id, { 'kind', 'hook_failed' })
+      if record then
+        failed[id] = (finite(record.hook_failed) or 0) + 1
+      end
     end
   end
 end
-count('hooks_run', run)
+bulk('ZREM', key('hooks'), done)
+bulk('ZADD', key('hooks'), owed)
+for id, times in pairs(failed) do
+  redis.call('HSET', record_key(id), 'hook_failed', int(times))
+end
+count('hooks_run', #done)
 return held

@@ -4,12 +4,13 @@
 --
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
--- ARGV[2…] kinds
+-- ARGV[2]  how long that holds unless it is renewed, in ms (hooks_lapse)
+-- ARGV[3…] kinds
 -- returns  nothing
 --
 -- Keeps: a hook is owed by what Redis knows, and lost with no process.
--- Uses: keys
+-- Uses: values, time, keys
 
-for i = 2, #ARGV do
-  redis.call('HSET', key('meta'), 'hook:' .. ARGV[i], '1')
+for i = 3, #ARGV do
+  redis.call('HSET', key('meta'), 'hook:' .. ARGV[i], int(now + ARGV[2]))
 end

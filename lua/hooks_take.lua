@@ -5,19 +5,17 @@
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  the most hooks to take
 -- ARGV[3]  for how long they are this server's, in ms
--- ARGV[4]  for how long after a task's death its hook is tried, in ms
--- ARGV[5]  how many bytes are enough
--- ARGV[6…] the kinds whose hooks this server has
--- returns  { hooks dropped, 1 when more may be owed now, { id, not before, died at, { field, value, … }, … } }
+-- ARGV[4]  how many bytes are enough
+-- ARGV[5…] the kinds whose hooks this server has
+-- returns  { { id and empty kind of each hook dropped, because its task cannot be read }, 1 when more may be owed now, { id, not before, died at, { field, value, … }, … } }
 --
 -- Keeps: `hooks` has only archived tasks. A hook that is taken is owed until it is done: its *not
 -- before* moves ahead, so that another server runs it if this one dies.
 -- Uses: values, time, keys, counters, records
 
-local limit, hold, tries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local byte_limit = tonumber(ARGV[5])
+local limit, hold, byte_limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local known = {}
-for i = 6, #ARGV do
+for i = 5, #ARGV do
   known[ARGV[i]] = true
 end
 local look_at = 50
@@ -29,8 +27,9 @@ local bytes = 0
 for _, id in ipairs(owed) do
   local died = redis.call('ZSCORE', key('archived'), id)
   local record = died and read_record(id, { 'kind' })
-  if not record or tonumber(died) < now - tries then
+  if not record then
     dropped[#dropped + 1] = id
+    dropped[#dropped + 1] = ''
   elseif not known[record.kind] then
     later[#later + 1] = now + 1000
     later[#later + 1] = id
@@ -58,6 +57,8 @@ end
 if #owed == look_at and #later > look_at then
   bulk('ZADD', key('hooks'), later)
 end
-bulk('ZREM', key('hooks'), dropped)
-count('hooks_dropped', #dropped)
-return { #dropped, more and 1 or 0, taken }
+for i = 1, #dropped, 2 do
+  redis.call('ZREM', key('hooks'), dropped[i])
+end
+count('hooks_dropped', #dropped / 2)
+return { dropped, more and 1 or 0, taken }

@@ -76,8 +76,14 @@ pub const HOOKS_AT_ONCE: usize = 8;
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a stop waits for dead-letter hooks that run before it cuts them off.
 pub const HOOK_GRACE: Duration = Duration::from_millis(250);
-/// For how long after a task's death its dead-letter hook is tried.
-pub const HOOK_TRIES: Duration = Duration::from_secs(3600);
+/// The longest pause before a dead-letter hook that failed is tried again.
+pub const HOOK_PAUSE_CAP: Duration = Duration::from_secs(10 * 60);
+/// How long a dead-letter hook stays known that no server has any more, beside a lease and the clock skew:
+/// longer than a deployment.
+pub const HOOK_LAPSE: Duration = Duration::from_secs(5 * 60);
+/// How long after its death a task whose dead-letter hook is owed is kept beyond the archive's limits:
+/// longer than what the hook writes to should ever be away.
+pub const KEEP_FOR_HOOKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many events may wait for the function given to `on_event`.
 pub const EVENTS: usize = 1000;
 /// The longest queue name, kind, id, prefix or lock key, in bytes.

@@ -49,7 +49,7 @@ for _, field in ipairs({ 'deadline', 'start_before' }) do
   end
 end
 if set == 'archived' then
-  redis.call('HDEL', record_key(id), 'reason', 'lost', 'undecodable', 'retried')
+  redis.call('HDEL', record_key(id), 'reason', 'lost', 'undecodable', 'retried', 'hook_failed')
   if lock and mode ~= 'time' then
     take_lock(id, record, now)
   end

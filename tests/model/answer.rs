@@ -1,7 +1,9 @@
 //! What an operation answers, in one shape for the model and for the scripts.
 
 use crate::broker::operator::Answer as ChangeOutcome;
-use crate::broker::{EnqueueAnswer, ExpiredTask, Extended, Malformed, Record, Settled};
+use crate::broker::{
+    DroppedHook, EnqueueAnswer, ExpiredTask, Extended, Malformed, Record, Settled,
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -19,6 +21,8 @@ pub enum Answer {
     Ticked(Ticked),
     Adopted(usize),
     Swept(Swept),
+    /// Kinds, sorted.
+    Lapsed(Vec<String>),
     Hooks(Hooks),
     Watched {
         state: String,
@@ -74,7 +78,7 @@ pub struct Lost {
 pub struct Swept {
     pub completed: usize,
     pub archived: usize,
-    pub hooks_dropped: usize,
+    pub hooks_dropped: Vec<DroppedHook>,
     pub spared: usize,
     pub more: bool,
     pub shed: usize,
@@ -82,7 +86,7 @@ pub struct Swept {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hooks {
-    pub dropped: usize,
+    pub dropped: Vec<DroppedHook>,
     pub more: bool,
     pub taken: Vec<TakenHook>,
 }
@@ -94,6 +98,7 @@ pub struct TakenHook {
     pub died_at: u64,
     pub reason: String,
     pub error: String,
+    pub failed: u32,
     pub record: Result<Record, Malformed>,
 }
 

@@ -262,7 +262,8 @@ fn servers(model: &Model) -> Weighted {
     let strays = id_of(strays);
     let are_completed = ids_where(model, |task| matches!(task.stands, Stands::Completed(_)));
     let age = select(vec![0, 60_000, 7_200_000]);
-    let sweep = (0..4usize, age, 0..2usize, prop::bool::weighted(0.1));
+    let keep = select(vec![60_000, 3_600_000]);
+    let sweep = (0..4usize, age, keep, 0..2usize, prop::bool::weighted(0.1));
     let owed = ids_where(model, |task| task.hook.is_some());
     let is_held = owed.iter().any(|id| model.holds.contains_key(id));
     let owed = id_of(owed);
@@ -297,10 +298,11 @@ fn servers(model: &Model) -> Weighted {
         (
             if are_completed.is_empty() { 2 } else { 4 },
             sweep
-                .prop_map(|(cap, age, pass_over, sheds)| {
+                .prop_map(|(cap, age, keep_for_hooks, pass_over, sheds)| {
                     Op::Sweep(Sweep {
                         cap,
                         age,
+                        keep_for_hooks,
                         pass_over,
                         sheds,
                     })
@@ -309,8 +311,15 @@ fn servers(model: &Model) -> Weighted {
         ),
         (
             if model.meta.hooked.is_empty() { 6 } else { 1 },
-            kinds.prop_map(Op::RegisterHooks).boxed(),
+            (kinds, span())
+                .prop_map(|(kinds, lasts)| Op::RegisterHooks { kinds, lasts })
+                .boxed(),
         ),
+        (
+            if model.meta.hooked.is_empty() { 1 } else { 2 },
+            span().prop_map(Op::LapseHooks).boxed(),
+        ),
+        (1, select(&KINDS[..]).prop_map(Op::RegisterOldHook).boxed()),
         (
             4,
             take.prop_map(|(room, hold, kinds)| Op::TakeHooks(TakeHooks { room, hold, kinds }))
@@ -407,6 +416,7 @@ fn clock() -> impl Strategy<Value = Clock> {
         Event::GraceEnd,
         Event::RetentionEnd,
         Event::Hook,
+        Event::Lapse,
         Event::LockEnd,
     ]);
     let forward = select(vec![1, 600, 1_000, 1_000_000, 30_000_000, 3_600_000_000]);

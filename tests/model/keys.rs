@@ -149,8 +149,9 @@ impl Expected {
                 self.field("meta", field, value.to_string());
             }
         }
-        for kind in &meta.hooked {
-            self.field("meta", &format!("hook:{kind}"), "1".to_owned());
+        for (kind, until) in &meta.hooked {
+            let until = until.unwrap_or(1).to_string();
+            self.field("meta", &format!("hook:{kind}"), until);
         }
     }
 

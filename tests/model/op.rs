@@ -42,7 +42,14 @@ pub enum Op {
     Tick(Tick),
     Adopt(Vec<Id>),
     Sweep(Sweep),
-    RegisterHooks(Vec<&'static str>),
+    RegisterHooks {
+        kinds: Vec<&'static str>,
+        lasts: u64,
+    },
+    /// For how long what a server of 0.1 has registered holds from now on.
+    LapseHooks(u64),
+    /// A server of 0.1 registers a kind, with no time.
+    RegisterOldHook(&'static str),
     TakeHooks(TakeHooks),
     EndHooks(Vec<HookDone>),
     Wait {
@@ -187,6 +194,7 @@ pub struct Tick {
 pub struct Sweep {
     pub cap: usize,
     pub age: u64,
+    pub keep_for_hooks: u64,
     pub pass_over: usize,
     /// Redis needs all the memory.
     pub sheds: bool,
@@ -227,6 +235,8 @@ pub enum Event {
     GraceEnd,
     RetentionEnd,
     Hook,
+    /// A registered hook is known no longer.
+    Lapse,
     LockEnd,
 }
 

@@ -145,7 +145,7 @@ impl Bench {
             end";
         self.ask::<()>(cmd("FLUSHDB").arg("ASYNC")).await;
         let kinds = ["kind"].into_iter();
-        let registered = register_hooks(&self.link, &self.queue, kinds).await;
+        let registered = register_hooks(&self.link, &self.queue, HOUR, kinds).await;
         registered.expect("they are registered");
         self.enqueue("enqueue, one", 1, Due::Now).await;
         for state in ["pending", "deadlines"] {
@@ -303,7 +303,7 @@ impl Bench {
         self.begin().await;
         let ends = taken
             .iter()
-            .map(|hook| (&*hook.id, &*hook.not_before, HookEnd::Done));
+            .map(|hook| (&*hook.id, &*hook.not_before, HookEnd::Again(HOUR)));
         end_hooks(&self.link, &self.queue, ends)
             .await
             .expect("they are ended");
@@ -375,6 +375,7 @@ impl Bench {
             let request = SweepRequest {
                 archive_tasks: if age.is_zero() { 0 } else { usize::MAX },
                 archive_age: age,
+                keep_for_hooks: Duration::ZERO,
                 pass_over: 0,
                 shed,
             };

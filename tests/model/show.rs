@@ -53,17 +53,26 @@ impl Display for Op {
             Op::Sweep(Sweep {
                 cap,
                 age,
+                keep_for_hooks,
                 pass_over,
                 sheds,
             }) => {
-                let age = ms(*age);
+                let (age, keep) = (ms(*age), ms(*keep_for_hooks));
                 let shedding = if *sheds { ", shedding all" } else { "" };
                 write!(
                     f,
-                    "sweep down to {cap} and {age:?}, passing over {pass_over}{shedding}"
+                    "sweep down to {cap} and {age:?}, for hooks {keep:?}, passing over {pass_over}{shedding}"
                 )
             }
-            Op::RegisterHooks(kinds) => write!(f, "register hooks of {}", list(kinds)),
+            Op::RegisterHooks { kinds, lasts } => {
+                let (kinds, lasts) = (list(kinds), ms(*lasts));
+                write!(f, "register hooks of {kinds} for {lasts:?}")
+            }
+            Op::LapseHooks(lasts) => {
+                let lasts = ms(*lasts);
+                write!(f, "let hooks lapse, those without a time in {lasts:?}")
+            }
+            Op::RegisterOldHook(kind) => write!(f, "register a hook of {kind} as 0.1"),
             Op::TakeHooks(TakeHooks { room, hold, kinds }) => {
                 let (hold, kinds) = (ms(*hold), list(kinds));
                 write!(f, "take up to {room} hooks of {kinds} for {hold:?}")

@@ -44,7 +44,10 @@ fn smaller(op: &Op) -> Vec<Op> {
         Op::Defer(tasks) => fewer(tasks, Op::Defer),
         Op::Release(tasks) => fewer(tasks, Op::Release),
         Op::Adopt(ids) => fewer(ids, Op::Adopt),
-        Op::RegisterHooks(kinds) => fewer(kinds, Op::RegisterHooks),
+        Op::RegisterHooks { kinds, lasts } => fewer(kinds, |kinds| Op::RegisterHooks {
+            kinds,
+            lasts: *lasts,
+        }),
         Op::EndHooks(ends) => fewer(ends, Op::EndHooks),
         _ => Vec::new(),
     }

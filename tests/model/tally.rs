@@ -72,6 +72,8 @@ const MUST_MEET: &[&str] = &[
     "settled Done(Superseded)",
     "settled Gone",
     "settled Stale",
+    "hooks lapsed",
+    "hooks not lapsed yet",
     "watched archived",
     "watched completed",
     "watched gone",
@@ -110,6 +112,14 @@ impl Tally {
                 let answer = format!("{answer:?}");
                 let word = answer.split(' ').next().unwrap_or_default();
                 met.insert(format!("answer {word}"));
+            }
+            Answer::Lapsed(kinds) => {
+                if !kinds.is_empty() {
+                    met.insert("hooks lapsed".to_owned());
+                }
+                if !after.meta.hooked.is_empty() {
+                    met.insert("hooks not lapsed yet".to_owned());
+                }
             }
             Answer::Enqueued(answers) => met.extend(merges(op, before, answers)),
             Answer::Watched { state, .. } => {

@@ -133,7 +133,7 @@ fn name(op: &Op) -> Option<String> {
     match op {
         Op::Pause | Op::Resume | Op::TakeToken | Op::Clock(_) | Op::Spoil(..) => None,
         Op::Claim { .. } => Some("claim".to_owned()),
-        Op::Publish(_) | Op::Retire(_) => None,
+        Op::Publish(_) | Op::Retire(_) | Op::RegisterOldHook(_) => None,
         _ => text.split([' ', ',']).next().map(str::to_owned),
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::{Text, lossy};
+use super::super::reply::{Text, lossy, texts};
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
 use super::span::delay_ms;
@@ -19,11 +19,28 @@ static TAKE: LazyLock<Script> =
 static DONE: LazyLock<Script> =
     LazyLock::new(|| Script::new("hooks_done", include_str!("../../../lua/hooks_done.lua")));
 
+static LAPSE: LazyLock<Script> =
+    LazyLock::new(|| Script::new("hooks_lapse", include_str!("../../../lua/hooks_lapse.lua")));
+
+/// An owed hook that will not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DroppedHook {
+    pub(crate) id: String,
+    /// Empty where the task's record cannot be read.
+    pub(crate) kind: String,
+}
+
+impl From<(Text, Text)> for DroppedHook {
+    fn from((Text(id), Text(kind)): (Text, Text)) -> Self {
+        Self { id, kind }
+    }
+}
+
 /// What a take call got.
 #[derive(Debug)]
 pub(crate) struct TakenHooks {
-    /// Hooks that were tried for too long.
-    pub(crate) dropped: usize,
+    /// Hooks of tasks that cannot be read.
+    pub(crate) dropped: Vec<DroppedHook>,
     /// More are owed now.
     pub(crate) more: bool,
     pub(crate) hooks: Vec<TakenHook>,
@@ -39,6 +56,8 @@ pub(crate) struct TakenHook {
     pub(crate) died_at: u64,
     pub(crate) reason: String,
     pub(crate) error: String,
+    /// How often the hook has failed.
+    pub(crate) failed: u32,
     pub(crate) record: Result<Record, Malformed>,
 }
 
@@ -52,17 +71,31 @@ pub(crate) enum HookEnd {
     Again(Duration),
 }
 
-/// Notes the kinds that have a hook.
+/// Notes the kinds that have a hook. It is known for so long, unless it is renewed.
 pub(crate) async fn register_hooks(
     redis: &impl Query,
     queue: &Queue,
+    lasts: Duration,
     kinds: impl Iterator<Item = &str>,
 ) -> Result<(), BrokerError> {
     let mut call = REGISTER.on(&queue.base);
+    call.arg(lasts.as_millis() as u64);
     for kind in kinds {
         call.arg(kind);
     }
     call.run(redis).await.map(drop)
+}
+
+/// Forgets the kinds whose hooks are not renewed, and returns them. One that notes no time holds for `lasts`
+/// from now on.
+pub(crate) async fn lapse_hooks(
+    redis: &impl Query,
+    queue: &Queue,
+    lasts: Duration,
+) -> Result<Vec<String>, BrokerError> {
+    let mut call = LAPSE.on(&queue.base);
+    call.arg(lasts.as_millis() as u64);
+    Ok(texts(call.read(redis).await?))
 }
 
 /// Takes owed hooks of these kinds for `hold`.
@@ -76,14 +109,14 @@ pub(crate) async fn take_hooks(
     let mut call = TAKE.on(&queue.base);
     call.arg(room)
         .arg(hold.as_millis() as u64)
-        .arg(defaults::HOOK_TRIES.as_millis() as u64)
         .arg(defaults::SCRIPT_BYTES);
     for kind in kinds {
         call.arg(kind);
     }
-    let (dropped, more, hooks): (usize, bool, Vec<Hook>) = call.read(redis).await?;
+    let reply: (Vec<(Text, Text)>, bool, Vec<Hook>) = call.read(redis).await?;
+    let (dropped, more, hooks) = reply;
     Ok(TakenHooks {
-        dropped,
+        dropped: dropped.into_iter().map(DroppedHook::from).collect(),
         more,
         hooks: hooks.into_iter().map(TakenHook::from).collect(),
     })
@@ -104,6 +137,7 @@ impl From<Hook> for TakenHook {
             died_at,
             reason: text_of(b"reason"),
             error: text_of(b"last_error"),
+            failed: text_of(b"hook_failed").parse().unwrap_or(0),
             record: Record::parse(fields.into_iter()),
         }
     }

@@ -27,7 +27,9 @@ pub(crate) use claim::{Claim, ClaimRequest, ClaimedTask, claim};
 pub(crate) use enqueue::{EnqueueAnswer, EnqueueItem, batch_len, enqueue};
 pub(crate) use expire::{ExpiredTask, expire};
 pub(crate) use extend::{Extended, extend};
-pub(crate) use hooks::{HookEnd, TakenHook, end_hooks, register_hooks, take_hooks};
+pub(crate) use hooks::{
+    DroppedHook, HookEnd, TakenHook, end_hooks, lapse_hooks, register_hooks, take_hooks,
+};
 pub(crate) use lease::{LeaseHolder, LeasedId};
 pub(crate) use progress::progress;
 pub(crate) use promote::promote;

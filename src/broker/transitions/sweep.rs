@@ -1,8 +1,10 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use super::super::reply::Text;
 use super::super::script::Script;
 use super::super::{BrokerError, Query, Queue};
+use super::DroppedHook;
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =
@@ -13,6 +15,8 @@ static SCRIPT: LazyLock<Script> =
 pub(crate) struct SweepRequest {
     pub(crate) archive_tasks: usize,
     pub(crate) archive_age: Duration,
+    /// For how long a task whose hook is owed and has a server is kept beyond these limits.
+    pub(crate) keep_for_hooks: Duration,
     /// How many of the oldest archived tasks to pass over: those spared by the calls before.
     pub(crate) pass_over: usize,
     /// How many bytes of the oldest tasks go before their time.
@@ -31,7 +35,8 @@ pub(crate) struct KeptBytes {
 pub(crate) struct Swept {
     pub(crate) completed: usize,
     pub(crate) archived: usize,
-    pub(crate) hooks_dropped: usize,
+    /// The hooks that were owed for those removed.
+    pub(crate) hooks_dropped: Vec<DroppedHook>,
     /// Archived tasks spared because their hook is owed.
     pub(crate) spared: usize,
     pub(crate) more: bool,
@@ -51,17 +56,18 @@ pub(crate) async fn sweep(
     call.arg(defaults::SCRIPT_TASKS)
         .arg(request.archive_tasks)
         .arg(request.archive_age.as_millis() as u64)
-        .arg(defaults::HOOK_TRIES.as_millis() as u64)
+        .arg(request.keep_for_hooks.as_millis() as u64)
         .arg(request.pass_over)
         .arg(request.shed.completed)
         .arg(request.shed.archived);
     let reply = call.read(redis).await?;
     let (completed, archived, hooks_dropped, spared, more, shed, freed) = reply;
     let (of_completed, of_archived) = freed;
+    let hooks_dropped: Vec<(Text, Text)> = hooks_dropped;
     Ok(Swept {
         completed,
         archived,
-        hooks_dropped,
+        hooks_dropped: hooks_dropped.into_iter().map(DroppedHook::from).collect(),
         spared,
         more,
         shed,

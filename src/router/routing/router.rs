@@ -171,9 +171,12 @@ impl Router {
     }
 
     /// Runs `hook` for each task of this kind that is archived for good: at least once, by any server
-    /// that has it, at most 8 at a time and 10 s each. A hook that fails, panics or takes too long is
-    /// tried again for an hour. What an operator archives runs no hook. A second hook for a kind
-    /// replaces the first.
+    /// that has it, at most 8 at a time and 10 s each. What an operator archives runs no hook. A
+    /// second hook for a kind replaces the first.
+    ///
+    /// A hook that fails, panics or takes too long is tried again after 30 s, and then after growing pauses
+    /// of up to 10 min, as long as its task is in the archive. The archive's limits don't remove the task
+    /// for [7 days](crate::server::ServerBuilder::keep_for_hooks), while some server has the hook.
     ///
     /// A server that stops gives the hooks that run 250 ms more, and then cuts them off: they are owed
     /// as before. A hook that blocks holds up others of its runtime: see

@@ -122,7 +122,8 @@ impl Heartbeat {
         let queues = shared.queues.now();
         if shared.routes.hooked_kinds().len() > 0 {
             let queues = queues.iter().map(|served| &served.queue);
-            let register = |queue| register_hooks(link, queue, shared.routes.hooked_kinds());
+            let (lasts, routes) = (shared.config.hooks_last(), &shared.routes);
+            let register = |queue| register_hooks(link, queue, lasts, routes.hooked_kinds());
             each.register.run(shared, queues, register).await?;
         }
         if !queues.is_empty() {

@@ -99,6 +99,17 @@ pub enum Event {
         /// What the hook failed with.
         error: String,
     },
+    /// A dead-letter hook was owed and will never run: its task left the archive, because of its limits,
+    /// and either no server has the hook any more or it was owed for longer than
+    /// [`keep_for_hooks`](crate::server::ServerBuilder::keep_for_hooks).
+    HookDropped {
+        /// The task's id.
+        id: String,
+        /// Its kind; empty where its record cannot be read.
+        kind: String,
+        /// Its queue.
+        queue: String,
+    },
     /// A record that cannot be read was set aside.
     Malformed {
         /// The task's id.
@@ -155,6 +166,7 @@ impl Event {
             | Self::HookFailed {
                 id, kind, queue, ..
             }
+            | Self::HookDropped { id, kind, queue }
             | Self::Deleted { id, kind, queue }
             | Self::OverLimit { id, kind, queue } => (Some(id), Some(kind), Some(queue)),
             Self::LeaseLost { id, queue }

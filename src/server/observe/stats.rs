@@ -60,7 +60,7 @@ stats! {
     hooks_run,
     /// Dead-letter hooks that were cut off when the server stopped, and are owed as before.
     hooks_cut,
-    /// Dead-letter hooks that were tried for too long, or whose task went.
+    /// Dead-letter hooks that were owed and will never run, because their tasks left the archive.
     hooks_dropped,
     /// Panics in handlers and other functions of the user's.
     panics,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::broker::{ArchiveReason, Became, DEADLINE_PASSED, ExpiredTask, How, Queue};
+use crate::broker::{ArchiveReason, Became, DEADLINE_PASSED, DroppedHook, ExpiredTask, How, Queue};
 use crate::server::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::observe::task_name::TaskName;
@@ -52,6 +52,26 @@ pub(crate) fn expired(shared: &Shared, queue: &Queue, tasks: &[ExpiredTask]) {
             attempt: None,
         };
         archived(shared, task, ArchiveReason::DeadlinePassed, error);
+    }
+}
+
+/// Tells of owed dead-letter hooks that will not run.
+pub(crate) fn hooks_dropped(shared: &Shared, queue: &Queue, hooks: &[DroppedHook]) {
+    shared.counters.hooks_dropped.add(hooks.len());
+    for DroppedHook { id, kind } in hooks {
+        log_limited!(
+            shared,
+            &*queue.name,
+            warn,
+            "the task left the archive before its dead-letter hook ran: the hook is dropped",
+            task.id = id,
+            task.kind = kind,
+        );
+        shared.observe(|| Event::HookDropped {
+            id: id.clone(),
+            kind: kind.clone(),
+            queue: queue.name.to_string(),
+        });
     }
 }
 

@@ -130,6 +130,7 @@ impl Default for ServerBuilder {
                 archive_tasks: defaults::ARCHIVE_TASKS,
                 archive_age: defaults::ARCHIVE_AGE,
                 kept_memory: defaults::KEPT_MEMORY,
+                keep_for_hooks: defaults::KEEP_FOR_HOOKS,
                 sweep_interval: defaults::SWEEP,
                 retry_delay: Arc::new(|attempt| default_retry_delay(attempt.retried)),
                 is_failure: Arc::new(|_| true),
@@ -231,6 +232,15 @@ impl ServerBuilder {
     /// 0.25.
     pub fn kept_memory(mut self, part: f64) -> Self {
         self.config.kept_memory = part;
+        self
+    }
+
+    /// How long after its death a task is kept, whatever the [`archive_limits`](Self::archive_limits), while
+    /// its dead-letter hook is owed and some server has that hook: longer than what the hook writes to may
+    /// be away. After that it is kept, and its hook tried, as long as the archive has room for it. Default:
+    /// 7 days.
+    pub fn keep_for_hooks(mut self, limit: Duration) -> Self {
+        self.config.keep_for_hooks = limit;
         self
     }
 
@@ -344,7 +354,8 @@ impl ServerBuilder {
             tracing::warn!("{finding}");
         }
         if routes.hooked_kinds().len() > 0 {
-            let register = |queue| register_hooks(&connections.claim, queue, routes.hooked_kinds());
+            let (link, lasts) = (&connections.claim, self.config.hooks_last());
+            let register = |queue| register_hooks(link, queue, lasts, routes.hooked_kinds());
             let calls: Vec<_> = queues.iter().map(register).collect();
             let calls = stream::iter(calls).buffer_unordered(QUEUES_AT_ONCE);
             calls.try_collect::<()>().await?;
@@ -439,6 +450,7 @@ impl ServerBuilder {
             ("clock_skew", config.clock_skew),
             ("lost_lease_delay", config.lost_lease_delay),
             ("archive_limits", config.archive_age),
+            ("keep_for_hooks", config.keep_for_hooks),
             ("shutdown_grace", config.shutdown_grace),
             ("cancel_grace", config.cancel_grace),
         ];

@@ -2,7 +2,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::defaults::RECONNECT_CAP;
+use crate::defaults::{HOOK_LAPSE, RECONNECT_CAP};
 use crate::server::observe::event::Event;
 use crate::server::settle::failed_attempt::FailedAttempt;
 
@@ -66,6 +66,7 @@ pub(crate) struct Config {
     pub(crate) archive_tasks: usize,
     pub(crate) archive_age: Duration,
     pub(crate) kept_memory: f64,
+    pub(crate) keep_for_hooks: Duration,
     pub(crate) sweep_interval: Duration,
     pub(crate) retry_delay: RetryDelayFn,
     pub(crate) is_failure: IsFailureFn,
@@ -78,6 +79,12 @@ impl Config {
     pub(crate) fn harmless_outage(&self) -> Duration {
         let reconnect = self.heartbeat.min(RECONNECT_CAP);
         (self.lease + self.clock_skew).saturating_sub(self.heartbeat + reconnect)
+    }
+
+    /// How long a hook stays known that no server renews: through every outage after which no lease is
+    /// spared, and a deployment.
+    pub(crate) fn hooks_last(&self) -> Duration {
+        self.lease + self.clock_skew + HOOK_LAPSE
     }
 
     /// For how long after an outage no lease is taken: time for a heartbeat of every server that lives.

@@ -4,10 +4,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use tracing::Instrument;
 
 use crate::broker::{HookEnd, Queue, TakenHook};
-use crate::defaults::HOOK_TIMEOUT;
+use crate::defaults::{HOOK_PAUSE_CAP, HOOK_TIMEOUT};
 use crate::router::{DeadLetter, DeadLetterHook, FailureCause, HookSlot, Outcome};
 use crate::server::Event;
 use crate::server::shared::Shared;
+use crate::task::RetryPolicy;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs the hook of a task that this server has taken, within its time, and tells if it failed.
 pub(super) async fn run(
@@ -15,7 +18,6 @@ pub(super) async fn run(
     queue: Queue,
     taken: TakenHook,
     slot: HookSlot,
-    pause: Duration,
 ) -> HookEnd {
     // What cannot be read is malformed, and no hook can be given it.
     let Ok(record) = taken.record else {
@@ -24,6 +26,7 @@ pub(super) async fn run(
     let Some(hook) = shared.routes.hook(&record.kind) else {
         return HookEnd::Back;
     };
+    let pause = pause_after(taken.failed);
     let letter = DeadLetter {
         id: taken.id,
         kind: record.kind,
@@ -58,6 +61,7 @@ pub(super) async fn run(
                 task.id = id,
                 task.kind = kind,
                 queue = &*queue.name,
+                ?pause,
                 error,
                 "a dead-letter hook failed and will be tried again"
             );
@@ -71,6 +75,12 @@ pub(super) async fn run(
             HookEnd::Again(pause)
         }
     }
+}
+
+/// Until a hook is tried again that has failed now, and so often before.
+fn pause_after(failed: u32) -> Duration {
+    let pauses = RetryPolicy::exponential(FIRST_PAUSE, 2.0).cap(HOOK_PAUSE_CAP);
+    pauses.delay(failed)
 }
 
 /// What went wrong with a hook.

@@ -11,6 +11,7 @@ use super::hook_run;
 use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
 use crate::defaults::{HOOK_GRACE, HOOKS_AT_ONCE};
 use crate::server::backoff::Backoff;
+use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -108,7 +109,7 @@ impl Hooks {
             let (queue, kinds) = (&served.queue, self.shared.routes.hooked_kinds());
             let taken = take_hooks(&self.connections.pool, queue, room, HOLD, kinds).await?;
             more |= taken.more;
-            self.shared.counters.hooks_dropped.add(taken.dropped);
+            report::hooks_dropped(&self.shared, queue, &taken.dropped);
             for hook in taken.hooks {
                 self.start(queue, hook);
             }
@@ -128,13 +129,7 @@ impl Hooks {
             not_before: hook.not_before.clone(),
             slot: Arc::downgrade(&slot),
         };
-        let run = hook_run::run(
-            self.shared.clone(),
-            queue.clone(),
-            hook,
-            Box::new(slot),
-            HOLD,
-        );
+        let run = hook_run::run(self.shared.clone(), queue.clone(), hook, Box::new(slot));
         self.held.insert(self.running.spawn(run).id(), held);
     }
 

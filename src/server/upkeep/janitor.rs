@@ -5,12 +5,14 @@ use rand::random_range;
 
 use super::kept_memory::to_shed;
 use crate::broker::{
-    BrokerError, KeptBytes, Lent, Queue, RecordScan, SweepRequest, adopt, queues_with_any, sweep,
+    BrokerError, KeptBytes, Lent, Queue, RecordScan, SweepRequest, adopt, lapse_hooks,
+    queues_with_any, sweep,
 };
 use crate::server::Event;
 use crate::server::backoff::Backoff;
 use crate::server::each_queue::EachQueue;
 use crate::server::observe::log_limit::log_limited;
+use crate::server::settle::report;
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 
@@ -65,11 +67,20 @@ impl Janitor {
         shed: KeptBytes,
     ) -> Result<(), BrokerError> {
         let config = &self.shared.config;
-        let (mut completed, mut archived, mut dropped) = (0, 0, 0);
+        let lapsed = lapse_hooks(redis, queue, config.hooks_last()).await?;
+        if !lapsed.is_empty() {
+            tracing::info!(
+                queue = &*queue.name,
+                kinds = ?lapsed,
+                "no server has a dead-letter hook for these kinds any more"
+            );
+        }
+        let (mut completed, mut archived, mut hooks_dropped) = (0, 0, 0);
         let (mut tasks_shed, mut bytes_shed) = (0, 0);
         let mut request = SweepRequest {
             archive_tasks: config.archive_tasks,
             archive_age: config.archive_age,
+            keep_for_hooks: config.keep_for_hooks,
             pass_over: 0,
             shed,
         };
@@ -77,7 +88,8 @@ impl Janitor {
             let swept = sweep(redis, queue, request).await?;
             completed += swept.completed;
             archived += swept.archived;
-            dropped += swept.hooks_dropped;
+            hooks_dropped += swept.hooks_dropped.len();
+            report::hooks_dropped(&self.shared, queue, &swept.hooks_dropped);
             request.pass_over += swept.spared;
             tasks_shed += swept.shed;
             bytes_shed += swept.freed.completed + swept.freed.archived;
@@ -92,7 +104,6 @@ impl Janitor {
             }
         }
         self.shared.counters.swept.add(completed + archived);
-        self.shared.counters.hooks_dropped.add(dropped);
         if tasks_shed > 0 {
             self.shared.counters.shed.add(tasks_shed);
             log_limited!(
@@ -109,12 +120,12 @@ impl Janitor {
                 bytes: bytes_shed,
             });
         }
-        if archived > 0 || dropped > 0 {
+        if archived > 0 || hooks_dropped > 0 {
             tracing::info!(
                 queue = &*queue.name,
                 completed,
                 archived,
-                hooks_dropped = dropped,
+                hooks_dropped,
                 "swept what is past its time"
             );
         }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use windlass::Router;
 use windlass::handler::DeadLetter;
+use windlass::server::Event;
 
 use super::sweeper;
-use crate::support::{HOUR, Stage, puppet, task};
+use crate::support::{HOUR, Seen, Stage, puppet, seen, task};
 
 /// Archived tasks: each died `age` ms ago, and owes its hook if it is to.
 async fn archived(stage: &Stage, tasks: &[(&str, u64, bool)]) {
@@ -26,6 +28,13 @@ async fn archived(stage: &Stage, tasks: &[(&str, u64, bool)]) {
 
 const MINUTE: u64 = 60_000;
 
+/// A router with a hook that is not to run.
+fn hooked() -> Router {
+    puppet().0.on_dead_letter("kind", async |_: DeadLetter| {
+        Err::<(), _>("none of them is to run")
+    })
+}
+
 #[tokio::test]
 async fn a_task_whose_hook_is_owed_is_spared() {
     let stage = Stage::new("spared").await;
@@ -37,7 +46,7 @@ async fn a_task_whose_hook_is_owed_is_spared() {
         ("e", 10 * MINUTE, false),
     ];
     archived(&stage, &tasks).await;
-    let server = sweeper(&stage, 2, HOUR * 24, puppet().0).await;
+    let server = sweeper(&stage, 2, HOUR * 24, hooked()).await;
     stage.wait_for_total("swept_archived", 1).await;
     assert_eq!(stage.ids("archived").await, ["a", "c", "d", "e"]);
     assert_eq!(stage.total("hooks_dropped").await, 0);
@@ -52,7 +61,7 @@ async fn a_task_whose_hook_is_owed_is_spared() {
 }
 
 #[tokio::test]
-async fn after_an_hour_it_leaves_with_its_hook_which_is_counted() {
+async fn after_its_time_it_leaves_with_its_hook_which_is_counted_and_told() {
     let stage = Stage::new("dropped").await;
     let tasks = [
         ("a", 61 * MINUTE, true),
@@ -60,30 +69,61 @@ async fn after_an_hour_it_leaves_with_its_hook_which_is_counted() {
         ("c", 61 * MINUTE, false),
     ];
     archived(&stage, &tasks).await;
-    let server = sweeper(&stage, 0, HOUR * 24, puppet().0).await;
+    let (told, mut dropped) = dropped_hooks();
+    let settings = stage.server().archive_limits(0, HOUR * 24).on_event(told);
+    let server = stage
+        .serve_with(settings.keep_for_hooks(HOUR), hooked())
+        .await;
     stage.wait_for_total("swept_archived", 2).await;
     assert_eq!(stage.ids("archived").await, ["b"]);
     assert_eq!(stage.ids("hooks").await, ["b"]);
     assert_eq!(stage.total("hooks_dropped").await, 1);
+    assert_eq!(dropped.next().await, "a kind default");
     assert_eq!(server.stop().await.stats.hooks_dropped, 1);
+    assert_eq!(dropped.so_far(), [] as [String; 0]);
     stage.audit().await;
 }
 
 #[tokio::test]
-async fn a_hook_that_was_tried_for_an_hour_is_dropped_where_the_archive_has_room() {
-    let stage = Stage::new("tried").await;
-    archived(&stage, &[("old", 61 * MINUTE, true), ("new", MINUTE, true)]).await;
-    stage.place("hooks", "old", 1).await;
-    let router = puppet().0.on_dead_letter("kind", async |_: DeadLetter| {
-        Err::<(), _>("none of them is to run")
-    });
-    let server = sweeper(&stage, 100, HOUR * 24, router).await;
-    stage.wait_for_total("hooks_dropped", 1).await;
-    assert_eq!(stage.ids("hooks").await, ["new"]);
-    assert_eq!(stage.ids("archived").await, ["old", "new"]);
-    let report = server.stop().await;
-    assert_eq!((report.stats.hooks_dropped, report.stats.hooks_run), (1, 0));
+async fn one_whose_hook_no_server_has_is_like_all_others_and_runs_it_if_one_comes() {
+    let stage = Stage::new("no-server").await;
+    let tasks = [
+        ("a", 3 * MINUTE, true),
+        ("b", 2 * MINUTE, true),
+        ("c", MINUTE, false),
+    ];
+    archived(&stage, &tasks).await;
+    let (told, mut dropped) = dropped_hooks();
+    let settings = stage.server().archive_limits(2, HOUR * 24).on_event(told);
+    let server = stage.serve_with(settings, puppet().0).await;
+    assert_eq!(dropped.next().await, "a kind default");
+    assert_eq!(stage.ids("archived").await, ["b", "c"]);
+    assert_eq!(stage.ids("hooks").await, ["b"]);
+    server.stop().await;
+
+    stage.place("hooks", "b", 1).await;
+    let (runs, mut ran) = seen();
+    let router = puppet()
+        .0
+        .on_dead_letter("kind", move |letter: DeadLetter| {
+            let told = runs.send(letter.id);
+            async move { told.map_err(|error| error.to_string()) }
+        });
+    let server = stage.serve(router).await;
+    assert_eq!(ran.next().await, "b");
+    server.stop().await;
     stage.audit().await;
+}
+
+/// An observer, and what it is told of hooks that will not run.
+fn dropped_hooks() -> (impl Fn(&Event) + Send + Sync + 'static, Seen<String>) {
+    let (tell, told) = seen();
+    let observer = move |event: &Event| {
+        if let Event::HookDropped { id, kind, queue } = event {
+            let _ = tell.send(format!("{id} {kind} {queue}"));
+        }
+    };
+    (observer, told)
 }
 
 #[tokio::test]
@@ -104,7 +144,7 @@ async fn many_that_are_spared_do_not_hide_what_must_leave() {
     }
     pipeline.del(stage.key("scheduled"));
     let _: () = pipeline.query_async(&mut stage.redis()).await.unwrap();
-    let server = sweeper(&stage, 100, Duration::from_secs(86_400), puppet().0).await;
+    let server = sweeper(&stage, 100, Duration::from_secs(86_400), hooked()).await;
     // Of the 400 that are too many, 250 and 15 are spared.
     stage.wait_for_total("swept_archived", 135).await;
     assert_eq!(stage.count("archived").await, 365);

@@ -9,11 +9,13 @@ use windlass::{Client, Router};
 
 use crate::support::{Calls, LIMIT, Running, Stage, eventually, puppet, task, within};
 
+mod away;
 mod blocking;
 mod elsewhere;
 mod limits;
 mod none;
 mod reasons;
+mod registered;
 mod shutdown;
 mod trouble;
 

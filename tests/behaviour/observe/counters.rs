@@ -220,7 +220,7 @@ async fn hooks_run_and_dropped() {
     calls.next().await.skip();
     stage.wait_for_count("archived", 1).await;
     stage.wait_for_count("hooks", 0).await;
-    // Dead for longer than hooks are tried.
+    // Dead for longer than it is kept for its hook.
     stage.place("archived", "1", 1).await;
     stage.place("hooks", "1", 1).await;
     stage.wait_for_count("hooks", 0).await;

@@ -49,6 +49,10 @@ impl Model {
                 _ => None,
             }),
             Event::Hook => of_tasks(|task| task.hook),
+            Event::Lapse => {
+                let until = self.meta.hooked.values().flatten().copied();
+                until.filter(|&time| time > now).min()
+            }
             Event::LockEnd => {
                 let first = self.locks.values().filter_map(|lock| lock.expires).min()?;
                 Some(now + (first - self.elapsed).div_ceil(1000))

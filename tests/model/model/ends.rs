@@ -70,7 +70,7 @@ impl Model {
             };
         }
         task.cancel = None;
-        task.hook = (owes_hook && self.meta.hooked.contains(task.kind)).then_some(now);
+        task.hook = (owes_hook && self.meta.hooked.contains_key(task.kind)).then_some(now);
         self.tell(id);
         self.count("archived", 1);
         self.count(format!("archived_{reason}"), 1);

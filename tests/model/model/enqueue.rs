@@ -128,6 +128,7 @@ impl Model {
             started_at: None,
             lost: None,
             undecodable: None,
+            hook_failed: 0,
             last_error: None,
             last_failed_at: None,
             completed_at: None,

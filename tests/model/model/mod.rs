@@ -85,7 +85,8 @@ pub struct Meta {
     pub paused: bool,
     pub pulse: Option<u64>,
     pub grace_until: Option<u64>,
-    pub hooked: BTreeSet<&'static str>,
+    /// The kinds that have a hook: until when that is known, in ms; `None` where a server of 0.1 said so.
+    pub hooked: BTreeMap<&'static str, Option<u64>>,
 }
 
 impl Model {

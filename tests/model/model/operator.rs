@@ -39,7 +39,7 @@ impl Model {
         if was_archived {
             task.hook = None;
             (task.reason, task.lost, task.retried) = (None, None, 0);
-            task.undecodable = None;
+            (task.undecodable, task.hook_failed) = (None, 0);
         }
         self.wake = true;
         ChangeOutcome::Done

@@ -41,7 +41,11 @@ impl Model {
                 is_cancel,
             } => return Answer::ChangeOutcome(self.end(id, *wish, *is_cancel)),
             Op::Look(id) => return Answer::Looked(self.look(id)),
-            Op::RegisterHooks(kinds) => self.meta.hooked.extend(kinds),
+            Op::RegisterHooks { kinds, lasts } => self.register_hooks(kinds, *lasts),
+            Op::LapseHooks(lasts) => return self.lapse_hooks(*lasts),
+            Op::RegisterOldHook(kind) => {
+                self.meta.hooked.insert(kind, None);
+            }
             Op::Pause => self.meta.paused = true,
             Op::Resume => self.meta.paused = false,
             Op::TakeToken => self.wake = false,

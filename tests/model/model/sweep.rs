@@ -1,6 +1,6 @@
 use super::{Model, Stands, Task};
 use crate::answer::{Answer, Swept};
-use crate::defaults;
+use crate::broker::DroppedHook;
 use crate::op::{Id, Sweep};
 
 impl Model {
@@ -23,18 +23,23 @@ impl Model {
         let too_many = archive.len().saturating_sub(sweep.cap);
         let too_old = |died: i64| died <= now as i64 - sweep.age as i64;
         let is_over = |rank: usize, died: i64| rank < too_many || too_old(died);
-        let spare = defaults::HOOK_TRIES.as_millis() as i64;
-        let (mut spared, mut dropped, mut removed) = (0, 0, 0);
+        let keep = sweep.keep_for_hooks as i64;
+        let (mut spared, mut dropped, mut removed) = (0, Vec::new(), 0);
         for (rank, &(died, id)) in archive.iter().enumerate().skip(sweep.pass_over) {
             let is_over = is_over(rank, died);
             if !is_over && !sweep.sheds {
                 break;
             }
-            let is_owed = self.tasks[id].hook.is_some();
-            if is_owed && died > now as i64 - spare {
+            let task = &self.tasks[id];
+            let is_owed = task.hook.is_some();
+            let has_server = self.meta.hooked.contains_key(task.kind);
+            if is_owed && has_server && died > now as i64 - keep {
                 spared += 1;
             } else {
-                dropped += usize::from(is_owed);
+                dropped.extend(is_owed.then(|| DroppedHook {
+                    id: id.to_owned(),
+                    kind: task.kind.to_owned(),
+                }));
                 removed += 1;
                 shed += usize::from(!is_over);
                 self.tasks.remove(id);
@@ -46,7 +51,7 @@ impl Model {
         self.count("swept_completed", done.len());
         self.count("swept_archived", removed);
         self.count("shed", shed);
-        self.count("hooks_dropped", dropped);
+        self.count("hooks_dropped", dropped.len());
         let looked_at = spared + removed;
         Answer::Swept(Swept {
             completed: done.len(),

@@ -34,6 +34,7 @@ pub struct Task {
     pub started_at: Option<u64>,
     pub lost: Option<u32>,
     pub undecodable: Option<u32>,
+    pub hook_failed: u32,
     pub last_error: Option<&'static str>,
     pub last_failed_at: Option<u64>,
     pub completed_at: Option<u64>,
@@ -193,6 +194,10 @@ impl Task {
             ("started_at", text(self.started_at)),
             ("lost", text(self.lost)),
             ("undecodable", text(self.undecodable)),
+            (
+                "hook_failed",
+                text(Some(self.hook_failed).filter(|&n| n > 0)),
+            ),
             ("last_error", text(self.last_error)),
             ("last_failed_at", text(self.last_failed_at)),
             ("completed_at", text(self.completed_at)),

@@ -14,6 +14,10 @@ impl System {
         match op {
             Op::Pause => self.tell(cmd("HSET").arg(meta).arg("paused").arg(1)).await,
             Op::Resume => self.tell(cmd("HDEL").arg(meta).arg("paused")).await,
+            Op::RegisterOldHook(kind) => {
+                let field = format!("hook:{kind}");
+                self.tell(cmd("HSET").arg(meta).arg(field).arg(1)).await;
+            }
             Op::TakeToken => self.tell(cmd("LPOP").arg(format!("{BASE}:wake"))).await,
             Op::Clock(_) => self.keep_locks(model).await,
             Op::Spoil(id, damage) if model.named == [*id] => self.spoil(id, *damage).await,

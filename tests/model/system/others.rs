@@ -7,8 +7,8 @@ use crate::answer::{self, Answer, Claimed, Hooks, Looked, Lost, Promoted, Swept,
 use crate::broker::operator::{self, EndRequest};
 use crate::broker::{
     BrokerError, Claim, ClaimRequest, KeptBytes, LostLease, SweepRequest, TakenHook, TickRequest,
-    Watched, adopt, announce, claim, end_hooks, enqueue, expire, promote, publish, register_hooks,
-    retire, sweep, take_hooks, tick, wait,
+    Watched, adopt, announce, claim, end_hooks, enqueue, expire, lapse_hooks, promote, publish,
+    register_hooks, retire, sweep, take_hooks, tick, wait,
 };
 use crate::defaults;
 use crate::keys::shortened;
@@ -91,6 +91,7 @@ impl System {
                 let request = SweepRequest {
                     archive_tasks: request.cap,
                     archive_age: ms(request.age),
+                    keep_for_hooks: ms(request.keep_for_hooks),
                     pass_over: request.pass_over,
                     shed: KeptBytes {
                         completed: if request.sheds { u64::MAX } else { 0 },
@@ -107,9 +108,14 @@ impl System {
                     shed: swept.shed,
                 })
             }
-            Op::RegisterHooks(kinds) => {
-                register_hooks(link, queue, kinds.iter().copied()).await?;
+            Op::RegisterHooks { kinds, lasts } => {
+                register_hooks(link, queue, ms(*lasts), kinds.iter().copied()).await?;
                 Answer::Nothing
+            }
+            Op::LapseHooks(lasts) => {
+                let mut lapsed = lapse_hooks(link, queue, ms(*lasts)).await?;
+                lapsed.sort();
+                Answer::Lapsed(lapsed)
             }
             Op::TakeHooks(take) => {
                 let kinds = take.kinds.iter().copied();
@@ -205,6 +211,7 @@ fn taken(hook: TakenHook) -> answer::TakenHook {
         died_at: hook.died_at,
         reason: hook.reason,
         error: hook.error,
+        failed: hook.failed,
         record: hook.record,
     }
 }
