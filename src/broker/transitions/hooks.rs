@@ -54,6 +54,8 @@ pub(crate) struct TakenHook {
     pub(crate) not_before: String,
     /// In ms since the epoch.
     pub(crate) died_at: u64,
+    /// When its last failed attempt ended, in ms since the epoch.
+    pub(crate) last_failed_at: Option<u64>,
     pub(crate) reason: String,
     pub(crate) error: String,
     /// How often the hook has failed.
@@ -135,6 +137,7 @@ impl From<Hook> for TakenHook {
             id,
             not_before,
             died_at,
+            last_failed_at: text_of(b"last_failed_at").parse().ok(),
             reason: text_of(b"reason"),
             error: text_of(b"last_error"),
             failed: text_of(b"hook_failed").parse().unwrap_or(0),

@@ -23,8 +23,15 @@ pub struct DeadLetter {
     pub queue: String,
     /// Its payload, as it was enqueued.
     pub payload: Vec<u8>,
-    /// How many of its tries failed before the last one.
+    /// Its headers: name and value.
+    pub headers: Vec<(String, String)>,
+    /// The number of its last attempt, starting at 1 as in
+    /// [`TaskContext::attempt`](crate::TaskContext::attempt); 0 if none has ended.
+    pub attempt: u32,
+    /// How many attempts had failed before the last one.
     pub retried: u32,
+    /// How many failed attempts were to be tried again.
+    pub max_retry: u32,
     /// Why it was given up, as in the record: `retries_exhausted`, `lease_expired`,
     /// `deadline_passed`, `skipped`, `undecodable`, `cancelled` or `unknown_kind`.
     pub reason: String,
@@ -55,11 +62,20 @@ impl DeadLetter {
             id: task.id,
             kind: task.kind,
             payload: task.payload,
+            headers: task.options.headers,
+            attempt: 0,
             retried: 0,
+            max_retry: task.options.max_retry.unwrap_or(defaults::MAX_RETRY),
             reason: reason.into(),
             error: String::new(),
             died_at: SystemTime::now(),
         })
+    }
+
+    /// The header of this name, if the task was enqueued with one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers.find_map(|(known, value)| (known == name).then_some(&**value))
     }
 
     /// The task itself.

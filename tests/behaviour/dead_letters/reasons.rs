@@ -17,14 +17,15 @@ async fn every_reason_reaches_the_hook() {
     let client = stage.client().await;
     let inspector = stage.inspector().await;
     let (server, mut calls, mut letters) = serve_hooked(&stage).await;
-    for (reason, error, retried) in [
-        ("skipped", "skipped", 0),
-        ("retries_exhausted", "the last try", 1),
+    for (reason, error, attempt) in [
+        ("skipped", "skipped", 1_u32),
+        ("retries_exhausted", "the last try", 2),
         ("deadline_passed", "its deadline passed", 0),
-        ("lease_expired", "lease expired", 0),
+        ("lease_expired", "lease expired", 1),
         ("cancelled", "", 0),
     ] {
         let mut enqueue = client.enqueue(task(reason)).id(reason).max_retry(1);
+        enqueue = enqueue.header("tenant", reason);
         if reason == "deadline_passed" {
             enqueue = enqueue.deadline(UNIX_EPOCH);
         }
@@ -54,9 +55,11 @@ async fn every_reason_reaches_the_hook() {
         assert_eq!((&*letter.id, &*letter.reason), (reason, reason));
         assert_eq!((&*letter.kind, &*letter.queue), ("kind", "default"));
         assert_eq!(
-            (&*letter.payload, letter.retried),
-            (reason.as_bytes(), retried)
+            (&*letter.payload, letter.header("tenant")),
+            (reason.as_bytes(), Some(reason))
         );
+        let numbers = (letter.attempt, letter.retried, letter.max_retry);
+        assert_eq!(numbers, (attempt, attempt.saturating_sub(1), 1));
         assert!(letter.error.starts_with(error), "{letter:?}");
         let died = letter
             .died_at
@@ -77,6 +80,23 @@ async fn every_reason_reaches_the_hook() {
     assert_eq!(server.stop().await.stats.hooks_run, 5);
     assert!(letters.is_empty());
     stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_deadline_that_forbids_another_attempt_makes_the_first_one_the_last() {
+    let stage = Stage::new("deadline").await;
+    let client = stage.client().await;
+    let (server, mut calls, mut letters) = serve_hooked(&stage).await;
+    let deadline = stage.in_future(HOUR).await;
+    client.enqueue(task("x")).deadline(deadline).await.unwrap();
+    calls.next().await.retry_after(2 * HOUR);
+    let run = letters.next().await;
+    let letter = &run.letter;
+    assert_eq!(letter.reason, "deadline_passed");
+    assert_eq!((letter.attempt, letter.retried), (1, 0));
+    run.done();
+    until_none_is_owed(&stage).await;
+    server.stop().await;
 }
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
