@@ -159,6 +159,9 @@ impl Expected {
         for (server, until) in &model.servers {
             self.member_of(format!("{PREFIX}:servers"), server, *until as i64);
         }
+        if let Some(index) = self.0.get_mut(&format!("{PREFIX}:servers")) {
+            index.expires_in = Some(model.index_lives);
+        }
         for server in &model.alive {
             let (field, value) = SERVER_FIELD;
             let fields = BTreeMap::from([(field.to_owned(), value.to_owned())]);

@@ -107,6 +107,9 @@ async fn a_server_is_listed_with_what_it_runs_until_it_stops() {
     let index = format!("{}:servers", stage.prefix);
     let listed: Vec<String> = stage.redis().zrange(&index, 0, -1).await.unwrap();
     assert_eq!(listed, [id]);
+    // It goes even if the server dies and none comes after it: after 3 heartbeats of 200 ms, and 2 s.
+    let lives: i64 = stage.redis().pttl(&index).await.unwrap();
+    assert!((1..=2600).contains(&lives), "{lives} ms");
     server.stop().await;
     let left: bool = stage.redis().exists(&key).await.unwrap();
     let listed: usize = stage.redis().zcard(&index).await.unwrap();

@@ -52,6 +52,8 @@ pub struct Model {
     pub aside: BTreeSet<Id>,
     /// The index of servers: until when, in ms.
     pub servers: BTreeMap<Server, u64>,
+    /// How long the index lives, in ms.
+    pub index_lives: u64,
     /// The servers that have a record.
     pub alive: BTreeSet<Server>,
 
@@ -102,6 +104,7 @@ impl Model {
             wake: false,
             aside: BTreeSet::new(),
             servers: BTreeMap::new(),
+            index_lives: 0,
             alive: BTreeSet::new(),
             history: BTreeMap::new(),
             found: Vec::new(),

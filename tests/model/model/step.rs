@@ -70,6 +70,8 @@ impl Model {
             Some(lives) => self.servers.insert(server, now + lives),
             None => self.servers.remove(server),
         };
+        let last = self.servers.values().max();
+        self.index_lives = last.map_or(0, |until| until - now);
     }
 
     fn spoil(&mut self, id: Id, damage: Damage) {
