@@ -161,10 +161,13 @@ fn over_limit(shared: &Shared, attempt: &Attempt, reason: CancelReason) {
 
 /// Says that a blocking handler was given up, and keeps it in sight until it returns.
 fn leaked(shared: &Shared, attempt: &Arc<Attempt>, slot: Weak<dyn Slot>) {
-    tracing::error!(
+    log_limited!(
+        shared,
+        &*attempt.queue.name,
+        error,
+        "a handler ignores its cancellation; it keeps its slot until it returns",
         task.id = &*attempt.leased.id,
         task.kind = attempt.record.kind,
-        "a handler ignores its cancellation; it keeps its slot until it returns"
     );
     shared.observe(|| Event::HandlerLeaked {
         id: attempt.leased.id.to_string(),

@@ -17,20 +17,24 @@ pub(crate) struct Forwarder {
 
 impl Forwarder {
     pub(crate) async fn run(self) {
-        // One for each queue: what fails for one works for another in between.
-        let mut backoff: HashMap<Queue, Backoff> = HashMap::new();
+        // Each queue by itself: what fails for one works for another in between. A queue leaves when it works
+        // again, and until then it is tried.
+        let mut failing: HashMap<Queue, Backoff> = HashMap::new();
         loop {
             let earlier = self.shared.due.earlier();
             match self.shared.due.next() {
                 None => earlier.await,
                 Some((queue, due)) if due <= Instant::now() => {
                     let promoted = self.promote(&queue).await;
-                    let backoff = backoff
-                        .entry(queue.clone())
-                        .or_insert_with(|| Backoff::new("forwarder"));
                     match promoted {
-                        Ok(()) => backoff.worked(&self.shared),
+                        Ok(()) => {
+                            if let Some(mut failing) = failing.remove(&queue) {
+                                failing.worked(&self.shared);
+                            }
+                        }
                         Err(error) => {
+                            let new = || Backoff::new("forwarder");
+                            let backoff = failing.entry(queue.clone()).or_insert_with(new);
                             let pause = backoff.failed(&self.shared, &error);
                             self.shared.due.hint(&queue, pause);
                         }
