@@ -8,9 +8,10 @@
 -- ARGV[4]  how long the lease lasts, in ms
 -- ARGV[5]  the most bytes to read; one task is always looked at
 -- ARGV[6]  the time in ms after which nothing is claimed any more, or empty
--- returns  { lease number, now in ms, 1 when more can be claimed now, the next due time in ms or '', the
---            number of tasks, for each task: id, the number of values that follow, its record's fields
---            and values; the number of tasks set aside as malformed, their ids; and for each task
+-- ARGV[7]  the field of `meta` that notes one of the server's dead-letter hooks; empty if it has none
+-- returns  { lease number, now in ms, 1 when more can be claimed now (2: once its hooks are
+--            registered), the next due time in ms or '', the number of tasks, for each task: id, the number of
+--            values that follow, its record's fields and values; the number of tasks set aside as malformed, their ids; and for each task
 --            archived for its deadline: id, kind, last_error }: flat, because Redis takes longer for lists in lists
 --
 -- Keeps: `leases` has an entry for each id in `active`, of this call's number, which is larger than
@@ -41,7 +42,7 @@ local function survey(record)
   return size, payload and kind, rare
 end
 
-local schema, paused, last_number = unpack(redis.call('HMGET', key('meta'), 'schema', 'paused', 'lease'))
+local schema, paused, last_number, hook = unpack(redis.call('HMGET', key('meta'), 'schema', 'paused', 'lease', ARGV[7]))
 check_schema(schema)
 local server, room, lease_ms, byte_limit = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local due = next_due()
@@ -53,6 +54,12 @@ end
 -- Held up on its way: its server has given it up, and has looked for what it may have leased.
 if ARGV[6] ~= '' and now > tonumber(ARGV[6]) then
   reply[3], reply[6] = 1, 0
+  return reply
+end
+
+-- A queue that is new to it, or whose `meta` was lost: what dies there would owe no hook.
+if room > 0 and ARGV[7] ~= '' and not hook then
+  reply[3], reply[6] = 2, 0
   return reply
 end
 

@@ -36,8 +36,8 @@ async fn claim_and_complete(mut redis: MultiplexedConnection, batch: usize) -> R
     loop {
         let mut call = start(&claim);
         call.arg(SERVER).arg(batch).arg(LEASE_MS).arg(BYTES);
-        // Whenever it runs.
-        call.arg("");
+        // Whenever it runs, and without dead-letter hooks.
+        call.arg("").arg("");
         let reply = call.invoke_async(&mut redis).await?;
         let Some((number, ids)) = leases(reply) else {
             return Ok(());

@@ -4,7 +4,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::broker::Keys;
+use crate::broker::{BrokerError, Keys, Query, Queue, register_hooks};
 use crate::router::Routes;
 use crate::server::control::phase::{Phase, Phases};
 use crate::server::observe::event::Event;
@@ -104,6 +104,19 @@ impl Shared {
             () = self.phases.reached(Phase::Quiet) => None,
             output = future => Some(output),
         }
+    }
+
+    /// Notes in a queue the kinds that this server has dead-letter hooks for, if there are any.
+    pub(crate) async fn register_hooks(
+        &self,
+        redis: &impl Query,
+        queue: &Queue,
+    ) -> Result<(), BrokerError> {
+        let kinds = self.routes.hooked_kinds();
+        if kinds.len() == 0 {
+            return Ok(());
+        }
+        register_hooks(redis, queue, self.config.hooks_last(), kinds).await
     }
 
     /// Reports records that were set aside.

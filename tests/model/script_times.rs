@@ -190,6 +190,7 @@ impl Bench {
                 server: "server",
                 room: SCRIPT_TASKS,
                 lease: HOUR,
+                hooked_kind: None,
                 not_after: None,
             };
             self.begin().await;

@@ -19,6 +19,8 @@ pub(crate) struct ClaimRequest<'a> {
     /// How many tasks it has room for; a call takes at most 200. 0 hands a wake token on.
     pub(crate) room: usize,
     pub(crate) lease: Duration,
+    /// One of the kinds that the server has dead-letter hooks for, if it has any.
+    pub(crate) hooked_kind: Option<&'a str>,
     /// Redis' time in ms after which it is not to be run any more: nobody reads the reply then.
     pub(crate) not_after: Option<u64>,
 }
@@ -33,6 +35,8 @@ pub(crate) struct Claim {
     pub(crate) tasks: Vec<ClaimedTask>,
     /// More could be claimed at once.
     pub(crate) more: bool,
+    /// Nothing was claimed: the server's hooks are not known in this queue.
+    pub(crate) lacks_hooks: bool,
     /// How long until the queue's next scheduled or retried task is due.
     pub(crate) next_due: Option<Duration>,
     /// Ids whose records were set aside.
@@ -58,9 +62,15 @@ pub(crate) async fn claim(
         .arg(request.room.min(defaults::SCRIPT_TASKS))
         .arg(request.lease.as_millis() as u64)
         .arg(defaults::SCRIPT_BYTES)
-        .arg(request.not_after.map_or(String::new(), |ms| ms.to_string()));
+        .arg(request.not_after.map_or(String::new(), |ms| ms.to_string()))
+        .arg(request.hooked_kind.map_or(String::new(), hook_field));
     let reply = Flat(call.read::<Vec<Value>>(redis).await?.into_iter());
     parse(reply, request.server).ok_or_else(|| SCRIPT.unexpected())
+}
+
+/// The field of `meta` that notes that a kind has a hook.
+fn hook_field(kind: &str) -> String {
+    format!("hook:{kind}")
 }
 
 /// What is left of a reply without lists in it.
@@ -83,7 +93,8 @@ impl Flat {
 }
 
 fn parse(mut reply: Flat, server: &str) -> Option<Claim> {
-    let (number, now, more) = (reply.next()?, reply.next()?, reply.next()?);
+    let (number, now) = (reply.next()?, reply.next()?);
+    let more: u8 = reply.next()?;
     let Decimal(next_due) = reply.next()?;
     let holder = LeaseHolder::new(number, server);
     let count: usize = reply.next()?;
@@ -108,7 +119,8 @@ fn parse(mut reply: Flat, server: &str) -> Option<Claim> {
         number,
         now,
         tasks,
-        more,
+        more: more > 0,
+        lacks_hooks: more == 2,
         next_due: next_due.map(|due: u64| Duration::from_millis(due.saturating_sub(now))),
         malformed,
         expired: expired.into_iter().map(ExpiredTask::from).collect(),

@@ -297,6 +297,7 @@ impl Claimer {
             server: &shared.id,
             room,
             lease: shared.config.lease,
+            hooked_kind: shared.routes.hooked_kinds().next(),
             not_after: self.clock.in_future(link.response_timeout()),
         };
         let sent = Instant::now();
@@ -306,6 +307,9 @@ impl Claimer {
                 self.lost_claims.doubt([queue]);
             }
         })?;
+        if claimed.lacks_hooks {
+            shared.register_hooks(link, queue).await?;
+        }
         let age = self.clock.heard(sent, claimed.now);
         if age >= shared.config.lease && !claimed.tasks.is_empty() {
             log_limited!(

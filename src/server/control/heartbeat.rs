@@ -5,7 +5,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::broker::{
     BrokerError, Extended, Fault, LeaseHolder, Queue, Subscription, announce, extend, list_queues,
-    publish, register_hooks, retire,
+    publish, retire,
 };
 use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
@@ -122,8 +122,7 @@ impl Heartbeat {
         let queues = shared.queues.now();
         if shared.routes.hooked_kinds().len() > 0 {
             let queues = queues.iter().map(|served| &served.queue);
-            let (lasts, routes) = (shared.config.hooks_last(), &shared.routes);
-            let register = |queue| register_hooks(link, queue, lasts, routes.hooked_kinds());
+            let register = |queue| shared.register_hooks(link, queue);
             each.register.run(shared, queues, register).await?;
         }
         if !queues.is_empty() {

@@ -114,6 +114,11 @@ impl Recoverer {
     async fn look(&self, queue: &Queue) -> Result<Tick, BrokerError> {
         let (config, witness) = (&self.shared.config, &self.shared.witness);
         let last = self.looks.lock().get(queue).map(|look| look.at);
+        if last.is_none() {
+            // What this recoverer archives in a queue that was just added is to owe its hook.
+            let redis = &self.connections.recover;
+            self.shared.register_hooks(redis, queue).await?;
+        }
         let request = TickRequest {
             harmless: config.harmless_outage(),
             vouched: last.map_or(Duration::ZERO, |last| witness.vouches_since(last)),

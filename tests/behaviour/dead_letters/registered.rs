@@ -2,8 +2,11 @@
 
 use redis::AsyncCommands;
 use windlass::handler::DeadLetter;
+use windlass::server::ServerBuilder;
+use windlass::task::RawTask;
 
-use crate::support::{LIMIT, Stage, eventually, puppet, task};
+use super::hooked;
+use crate::support::{HOUR, LIMIT, Running, Stage, eventually, puppet, task};
 
 const FIELD: &str = "hook:kind";
 
@@ -75,4 +78,59 @@ async fn what_a_server_of_0_1_has_registered_gets_a_time() {
     until_it_is_known_for_long(&stage).await;
     assert_eq!(stage.ids("hooks").await, ["dead"]);
     server.stop().await;
+}
+
+/// Settings of a server whose heartbeats will not come for long.
+fn without_heartbeats(stage: &Stage) -> ServerBuilder {
+    let settings = stage.server().lease(3 * HOUR).heartbeat(HOUR);
+    settings.queues([("first", 1)]).max_lost_leases(1)
+}
+
+#[tokio::test]
+async fn a_hook_is_known_in_a_queue_that_is_added_before_anything_dies_there() {
+    let stage = Stage::new("added").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    let (router, mut letters) = hooked(router, "kind");
+    let server = stage.serve_with(without_heartbeats(&stage), router).await;
+    // This one is archived by its claim.
+    let late = task("late").deadline(std::time::UNIX_EPOCH);
+    client.enqueue(late).id("late").await.unwrap();
+    server.handle.add_queue("default", 1).unwrap();
+    let letter = letters.next().await;
+    assert_eq!(letter.letter.id, "late");
+    letter.done();
+
+    // Somebody has emptied Redis.
+    stage.remove("meta").await;
+    client.enqueue(task("x")).id("dead").await.unwrap();
+    calls.next().await.skip();
+    let letter = letters.next().await;
+    assert_eq!(letter.letter.id, "dead");
+    letter.done();
+    server.stop().await;
+    stage.audit().await;
+}
+
+#[tokio::test]
+async fn a_lost_lease_in_a_queue_that_is_added_owes_its_hook_too() {
+    let stage = Stage::new("added-lost").await;
+    let (router, _calls) = puppet();
+    let (router, mut letters) = hooked(router, "kind");
+    // It claims nothing, so it hears of the queue as one who recovers only.
+    let settings = without_heartbeats(&stage);
+    let server = Running::start_quiet(settings, router).await;
+    stage.enqueue(RawTask::new("kind", "x")).await;
+    let id = &stage.ids("pending").await[0];
+    stage.lose(id).await;
+    // So that it needs no grace.
+    let now = stage.now().await;
+    let meta = stage.key("meta");
+    let _: () = stage.redis().hset(meta, "pulse", now).await.unwrap();
+    server.handle.add_queue("default", 1).unwrap();
+    let letter = letters.next().await;
+    assert_eq!(&letter.letter.id, id);
+    letter.done();
+    server.stop().await;
+    stage.audit().await;
 }

@@ -37,6 +37,7 @@ impl System {
                     server,
                     room: *room,
                     lease: ms(*lease),
+                    hooked_kind: None,
                     not_after: None,
                 };
                 let claim = claim(link, queue, request).await?;
