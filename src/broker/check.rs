@@ -42,6 +42,7 @@ pub enum SetupProblem {
     #[error(
         "the key {key} is a {found} where windlass needs a {needed}: something else writes under this prefix"
     )]
+    #[non_exhaustive]
     WrongType {
         /// The key.
         key: String,
@@ -54,6 +55,7 @@ pub enum SetupProblem {
     #[error(
         "queue {queue} has schema {found}; this version knows schema 1: use the matching windlass version"
     )]
+    #[non_exhaustive]
     Schema {
         /// The queue.
         queue: String,
@@ -64,6 +66,7 @@ pub enum SetupProblem {
     #[error(
         "the Redis user may not publish on the channel {channel}: {consequence}; grant it +publish, +subscribe and &{channel}"
     )]
+    #[non_exhaustive]
     Channel {
         /// The channel, or what the names of several begin with, and `*`.
         channel: String,
@@ -72,6 +75,7 @@ pub enum SetupProblem {
     },
     /// A check was skipped, because Redis denied it.
     #[error("could not check {what}, because Redis denied {command}")]
+    #[non_exhaustive]
     Skipped {
         /// What was not checked.
         what: &'static str,

@@ -17,6 +17,7 @@ type Source = Arc<dyn StdError + Send + Sync>;
 pub enum BrokerError {
     /// No connection could be made.
     #[error("could not connect to Redis at {address}: {problem}")]
+    #[non_exhaustive]
     Connect {
         /// Where Redis was looked for.
         address: String,
@@ -44,6 +45,7 @@ pub enum BrokerError {
     NotSent,
     /// Redis cannot serve now, but will: it loads its data, fails over, or runs a long script.
     #[error("Redis cannot serve this now ({code})")]
+    #[non_exhaustive]
     Unavailable {
         /// The first word of Redis' error, such as `LOADING` or `READONLY`.
         code: String,
@@ -81,6 +83,7 @@ pub enum BrokerError {
     Refused(#[source] Source),
     /// A script answered something that this version does not understand.
     #[error("the script {script} answered something unexpected")]
+    #[non_exhaustive]
     Reply {
         /// The script's name.
         script: &'static str,

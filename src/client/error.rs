@@ -32,6 +32,7 @@ pub enum EnqueueError {
     ///
     /// [`NewTask::id`]: crate::NewTask::id
     #[error("whether task {id} was enqueued is unknown; enqueue it again with the same id")]
+    #[non_exhaustive]
     OutcomeUnknown {
         /// The task's id.
         id: String,

@@ -26,6 +26,7 @@ pub enum WaitOutcome<R> {
     /// It was completed, with this result; kept for the task's retention.
     Completed(R),
     /// It was given up.
+    #[non_exhaustive]
     Archived {
         /// Why, as in the record.
         reason: String,

@@ -15,11 +15,13 @@ pub enum ChangeOutcome {
     /// It was already where it was to go.
     Already,
     /// It is of another kind than the task that was to replace it.
+    #[non_exhaustive]
     OtherKind {
         /// Its kind.
         kind: String,
     },
     /// Another task has its lock ([`Unique`](crate::Unique)).
+    #[non_exhaustive]
     Duplicate {
         /// That task's id.
         holder: String,
@@ -27,6 +29,7 @@ pub enum ChangeOutcome {
     /// A newer task has taken its place ([`Unique::replace`](crate::Unique::replace)), so it was dropped.
     Superseded,
     /// It runs, and its server was told: its handler is cancelled.
+    #[non_exhaustive]
     Requested {
         /// That server's id.
         server: String,

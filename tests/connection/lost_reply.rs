@@ -38,7 +38,7 @@ async fn an_enqueue_without_a_reply_says_that_its_outcome_is_unknown() {
     client.enqueue(task("warm")).await.unwrap();
     proxy.drop_replies_once(calls(&["lost"]));
     let error = client.enqueue(task("lost")).await.unwrap_err();
-    let EnqueueError::OutcomeUnknown { id, source } = &error else {
+    let EnqueueError::OutcomeUnknown { id, source, .. } = &error else {
         panic!("{error:?}");
     };
     assert_eq!(id, "lost");

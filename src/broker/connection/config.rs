@@ -61,6 +61,7 @@ pub struct RedisConfig {
 pub enum RedisConfigError {
     /// The URL cannot be used.
     #[error("the Redis URL {url} cannot be used: {problem}")]
+    #[non_exhaustive]
     Url {
         /// The URL's scheme, and nothing else of it: where the password is may be the mistake.
         url: String,
@@ -72,6 +73,7 @@ pub enum RedisConfigError {
     Prefix(#[from] NameError),
     /// Every call would fail.
     #[error("{setting} is too short: give at least {least:?}")]
+    #[non_exhaustive]
     TooShort {
         /// The setting's name.
         setting: &'static str,
@@ -83,6 +85,7 @@ pub enum RedisConfigError {
     TooLong(&'static str),
     /// A file of certificates or a key cannot be used.
     #[error("the file {path:?} cannot be used for TLS")]
+    #[non_exhaustive]
     TlsFile {
         /// The file.
         path: PathBuf,

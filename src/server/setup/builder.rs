@@ -57,6 +57,7 @@ pub enum BuildError {
     #[error(
         "a heartbeat of {heartbeat:?} is too slow for a lease of {lease:?}: give at most a third of it"
     )]
+    #[non_exhaustive]
     SlowHeartbeat {
         /// The heartbeat given.
         heartbeat: Duration,
@@ -67,6 +68,7 @@ pub enum BuildError {
     #[error(
         "a scan_interval of {scan:?} is too long for leases of {lease:?}: give at most {most:?}, or longer leases"
     )]
+    #[non_exhaustive]
     SlowScan {
         /// The scan interval given.
         scan: Duration,

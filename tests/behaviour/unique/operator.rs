@@ -41,8 +41,10 @@ async fn a_task_whose_lock_was_taken_stays_in_the_archive() {
         assert!(other.is_new());
         let before = (stage.record(mode).await, stage.scores("archived").await);
         let answer = inspector.run("default", mode).await.unwrap();
-        let holder = "other".to_owned();
-        assert_eq!(answer, ChangeOutcome::Duplicate { holder }, "{mode}");
+        assert!(
+            matches!(&answer, ChangeOutcome::Duplicate { holder, .. } if holder == "other"),
+            "{mode}: {answer:?}"
+        );
         let after = (stage.record(mode).await, stage.scores("archived").await);
         assert_eq!(before, after);
 
