@@ -2,6 +2,7 @@
 //! and one typed function per transition. It knows nothing of handlers.
 
 mod archive_reason;
+mod census;
 mod check;
 pub(crate) mod clock;
 mod connection;
@@ -18,6 +19,7 @@ mod wake;
 
 pub use archive_reason::ArchiveReason;
 pub(crate) use archive_reason::DEADLINE_PASSED;
+pub(crate) use census::{list_of_queues, unserved};
 pub use check::SetupProblem;
 pub(crate) use check::{check_control, check_redis};
 pub use connection::{ConnectProblem, RedisConfig, RedisConfigError, UrlProblem};

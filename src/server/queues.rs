@@ -12,6 +12,13 @@ pub(crate) struct ServedQueue {
     pub(crate) weight: u32,
 }
 
+impl ServedQueue {
+    /// One of a server that claims nothing.
+    pub(crate) fn unweighted(queue: Queue) -> Self {
+        Self { queue, weight: 1 }
+    }
+}
+
 /// The queues that a server serves, which may change while it runs.
 #[derive(Debug)]
 pub(crate) struct Queues {

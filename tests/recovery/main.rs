@@ -20,6 +20,7 @@ mod lost_leases;
 mod outage;
 mod paused_worker;
 mod racing_recoverers;
+mod reaper;
 mod shutdown;
 mod sigkill_storm;
 mod sigterm;

@@ -10,7 +10,28 @@ use crate::task::check_kind;
 
 impl Router {
     /// Checks everything.
-    pub(crate) fn build(mut self) -> Result<Routes, RouterError> {
+    pub(crate) fn build(self) -> Result<Routes, RouterError> {
+        if self.has_handlers() {
+            self.check()
+        } else {
+            Err(RouterError::NoHandler)
+        }
+    }
+
+    /// Checks everything of a router that is for dead-letter hooks only.
+    pub(crate) fn build_without_handlers(self) -> Result<Routes, RouterError> {
+        if self.has_handlers() {
+            Err(RouterError::Handlers)
+        } else {
+            self.check()
+        }
+    }
+
+    fn has_handlers(&self) -> bool {
+        !(self.routes.is_empty() && self.fallbacks.is_empty())
+    }
+
+    fn check(mut self) -> Result<Routes, RouterError> {
         let mut routes = HashMap::with_capacity(self.routes.len());
         for (kind, route) in self.routes {
             check_kind(&kind)?;
@@ -29,9 +50,6 @@ impl Router {
         }
         for kind in self.hooks.keys() {
             check_kind(kind)?;
-        }
-        if routes.is_empty() && fallback.is_none() {
-            return Err(RouterError::NoHandler);
         }
         Ok(Routes::new(Inner {
             routes,

@@ -9,6 +9,9 @@ pub enum RouterError {
     /// It has no handler at all.
     #[error("the router has no handler: add one with `.task(handler)`")]
     NoHandler,
+    /// It has handlers, and is for a server that runs none.
+    #[error("the router has handlers, which a reaper does not run: give it one with hooks only")]
+    Handlers,
     /// A handler's kind cannot be used.
     #[error(transparent)]
     Kind(#[from] NameError),

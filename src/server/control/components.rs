@@ -13,10 +13,12 @@ use crate::server::control::phase::Phase;
 use crate::server::observe::observer::Observer;
 use crate::server::run::executor::Executor;
 use crate::server::settle::settler::{SettleChannels, Settler};
+use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 use crate::server::upkeep::forwarder::Forwarder;
 use crate::server::upkeep::hooks::Hooks;
 use crate::server::upkeep::janitor::Janitor;
+use crate::server::upkeep::queue_watch::QueueWatch;
 use crate::server::upkeep::recoverer::Recoverer;
 use crate::server::{Report, Server, ServerError, StillRunning};
 
@@ -79,14 +81,11 @@ impl Components {
         .inspect_err(|_| close_observer.cancel())
         .map_err(ServerError::Heartbeat)?;
 
-        let (channels, opened) = SettleChannels::new(shared.clone());
-        let executor = Executor::new(shared.clone(), connections.clone(), channels);
-        let runs = executor.tracker();
         let mut parts = Self {
             claimer: JoinSet::new(),
             settler: JoinSet::new(),
             others: JoinSet::new(),
-            runs,
+            runs: TaskTracker::new(),
             close_settler: CancellationToken::new(),
             hooks: JoinSet::new(),
             stop_hooks: CancellationToken::new(),
@@ -96,16 +95,15 @@ impl Components {
             observer_ended,
             shared: shared.clone(),
         };
-        let settler = Settler {
-            shared: shared.clone(),
-            connections: connections.clone(),
-            opened,
-            close: parts.close_settler.clone(),
-        };
-        parts.settler.spawn(settler.run());
-        parts
-            .claimer
-            .spawn(Claimer::new(shared.clone(), connections.clone(), executor, seen).run());
+        if shared.config.role.claims() {
+            parts.claim(&connections, seen);
+        } else {
+            let watch = QueueWatch {
+                shared: shared.clone(),
+                connections: connections.clone(),
+            };
+            parts.others.spawn(watch.run());
+        }
         let forwarder = Forwarder {
             shared: shared.clone(),
             connections: connections.clone(),
@@ -126,20 +124,37 @@ impl Components {
         Ok(parts)
     }
 
+    /// Starts what claims, runs and settles tasks.
+    fn claim(&mut self, connections: &Arc<Connections>, seen: CancellationToken) {
+        let (shared, connections) = (&self.shared, connections.clone());
+        let (channels, opened) = SettleChannels::new(shared.clone());
+        let executor = Executor::new(shared.clone(), connections.clone(), channels);
+        self.runs = executor.tracker();
+        let settler = Settler {
+            shared: shared.clone(),
+            connections: connections.clone(),
+            opened,
+            close: self.close_settler.clone(),
+        };
+        self.settler.spawn(settler.run());
+        let claimer = Claimer::new(shared.clone(), connections, executor, seen);
+        self.claimer.spawn(claimer.run());
+    }
+
     /// Waits until a component has ended that nobody asked to: it panicked.
     pub(crate) async fn died(&mut self) -> &'static str {
         let claimer = async {
-            self.claimer.join_next().await;
-            // It ends when it is asked to.
-            if self.shared.phases.now() >= Phase::Stopping {
+            let ended = self.claimer.join_next().await;
+            // A reaper has none; and it ends when it is asked to.
+            if ended.is_none() || self.shared.phases.now() >= Phase::Stopping {
                 std::future::pending::<()>().await;
             }
         };
         tokio::select! {
             () = claimer => "claimer",
-            _ = self.settler.join_next() => "settler",
+            Some(_) = self.settler.join_next() => "settler",
             Some(_) = self.hooks.join_next() => "hooks",
-            _ = self.others.join_next() => "forwarder, recoverer or janitor",
+            _ = self.others.join_next() => "forwarder, recoverer, janitor or queue watch",
             () = self.heartbeat_ended.cancelled() => "heartbeat",
         }
     }

@@ -70,7 +70,9 @@ impl ServerHandle {
     /// Whether the server does its work, and what keeps it from that.
     pub fn health(&self) -> Health {
         let shared = &self.shared;
-        let mut health = (shared.vitals).health(shared.phases.now(), shared.config.heartbeat);
+        let config = &shared.config;
+        let phase = shared.phases.now();
+        let mut health = (shared.vitals).health(phase, config.heartbeat, config.role.claims());
         let leaked = self.stats().leaked;
         if leaked > 0 {
             health.problems.push(HealthProblem::LeakedHandlers(leaked));

@@ -125,7 +125,8 @@ impl Heartbeat {
             let register = |queue| shared.register_hooks(link, queue);
             each.register.run(shared, queues, register).await?;
         }
-        if !queues.is_empty() {
+        // A reaper that looks after a queue makes it no queue with work.
+        if shared.config.role.claims() && !queues.is_empty() {
             let names = queues.iter().map(|served| &served.queue.name);
             match list_queues(link, &shared.keys, names).await {
                 Err(error) if error.fault() == Fault::Reconnect => return Err(error),
@@ -180,9 +181,13 @@ impl Heartbeat {
     fn record(&self) -> Vec<(&'static str, String)> {
         let shared = &self.shared;
         let queues = shared.queues.now();
-        let queues = queues
-            .iter()
-            .map(|q| format!("{}={}", q.queue.name, q.weight));
+        let claims = shared.config.role.claims();
+        let queues = queues.iter().map(|q| match claims {
+            true => format!("{}={}", q.queue.name, q.weight),
+            false => q.queue.name.to_string(),
+        });
+        // Nobody claims from a queue that is only looked after.
+        let queues_field = if claims { "queues" } else { "reaps" };
         let running = shared.running.list();
         let tasks = running.iter().take(TASKS_SHOWN).map(|attempt| {
             let Attempt {
@@ -207,7 +212,7 @@ impl Heartbeat {
             ("started_at", started_at.as_millis().to_string()),
             ("phase", shared.phases.now().to_string()),
             ("concurrency", shared.config.concurrency.to_string()),
-            ("queues", queues.collect::<Vec<_>>().join(" ")),
+            (queues_field, queues.collect::<Vec<_>>().join(" ")),
             ("running", running.len().to_string()),
             ("tasks", tasks.collect::<Vec<_>>().join("\n")),
         ]

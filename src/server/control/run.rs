@@ -137,6 +137,7 @@ impl Server {
         kinds.sort_unstable();
         tracing::info!(
             server.id = &*shared.id,
+            reaper = !shared.config.role.claims(),
             redis.address = self.connections.endpoint.address(),
             redis.version = self.redis_version,
             queues = ?queues.iter().map(|served| &*served.queue.name).collect::<Vec<_>>(),

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,8 +30,8 @@ impl Health {
         !self.problems.iter().any(HealthProblem::needs_restart)
     }
 
-    /// Whether it claims tasks: false while it starts, is quiet, stops, or has stopped, and while Redis
-    /// is away. For a readiness probe.
+    /// Whether it claims tasks, or as a reaper looks after its queues: false while it starts, is quiet, stops,
+    /// or has stopped, and while Redis is away. For a readiness probe.
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Running
             && !self.problems.iter().any(HealthProblem::keeps_from_claiming)
@@ -38,7 +39,7 @@ impl Health {
 }
 
 /// Something that keeps a server from its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HealthProblem {
     /// No heartbeat has reached Redis for longer than two intervals: leases will be lost.
@@ -65,6 +66,10 @@ pub enum HealthProblem {
         /// How much of it archived and completed tasks of the server's queues take.
         kept: u64,
     },
+    /// Found by a [reaper](crate::server::ServerBuilder::build_reaper): a queue has tasks, and no live server
+    /// claims them.
+    #[error("queue {0:?} has tasks, and no worker serves it")]
+    UnservedQueue(String),
     /// A part of the server panicked, so the server has stopped or is about to.
     #[error("the {0} ended unasked, so the server stops: restart it")]
     Died(&'static str),
@@ -76,7 +81,10 @@ impl HealthProblem {
     }
 
     fn keeps_from_claiming(&self) -> bool {
-        !matches!(self, Self::LeakedHandlers(_) | Self::RedisNearlyFull { .. })
+        !matches!(
+            self,
+            Self::LeakedHandlers(_) | Self::RedisNearlyFull { .. } | Self::UnservedQueue(_)
+        )
     }
 }
 
@@ -90,6 +98,8 @@ pub(crate) struct Vitals {
     claimer_waits_for_slots: AtomicBool,
     runtime: Moment,
     nearly_full: Mutex<Option<HealthProblem>>,
+    /// Queues that have tasks and no worker.
+    unserved: Mutex<BTreeSet<String>>,
     died: OnceLock<&'static str>,
 }
 
@@ -126,6 +136,11 @@ impl Vitals {
         *self.nearly_full.lock() = nearly_full;
     }
 
+    /// Which queues have tasks and no worker. Returns which had none before.
+    pub(crate) fn unserved_are(&self, queues: BTreeSet<String>) -> BTreeSet<String> {
+        std::mem::replace(&mut self.unserved.lock(), queues)
+    }
+
     /// A component has ended unasked.
     pub(crate) fn died(&self, component: &'static str) {
         self.died.get_or_init(|| component);
@@ -136,15 +151,16 @@ impl Vitals {
         self.silence(&self.runtime, Duration::from_secs(5))
     }
 
-    /// How a server is that is in this phase and has this heartbeat.
-    pub(crate) fn health(&self, phase: Phase, heartbeat: Duration) -> Health {
+    /// How a server is that is in this phase and has this heartbeat; whether it claims.
+    pub(crate) fn health(&self, phase: Phase, heartbeat: Duration, claims: bool) -> Health {
+        let first_answer = if claims { &self.claim } else { &self.heartbeat };
         let phase = match phase {
-            Phase::Running if !self.claim.has_been() => Phase::Starting,
+            Phase::Running if !first_answer.has_been() => Phase::Starting,
             phase => phase,
         };
         let died = self.died.get().copied().map(HealthProblem::Died);
         // Nothing is expected of one that has ended.
-        let silences = (phase != Phase::Stopped).then(|| self.silences(phase, heartbeat));
+        let silences = (phase != Phase::Stopped).then(|| self.silences(phase, heartbeat, claims));
         Health {
             phase,
             problems: died
@@ -154,20 +170,32 @@ impl Vitals {
         }
     }
 
-    fn silences(&self, phase: Phase, heartbeat: Duration) -> impl Iterator<Item = HealthProblem> {
+    fn silences(
+        &self,
+        phase: Phase,
+        heartbeat: Duration,
+        claims: bool,
+    ) -> impl Iterator<Item = HealthProblem> {
         let silent = self.silence(&self.heartbeat, heartbeat * 2 + Duration::from_secs(1));
         let unclaimed = self.silence(&self.claim, Duration::from_secs(5));
         let must_claim =
-            phase < Phase::Quiet && !self.claimer_waits_for_slots.load(Ordering::Relaxed);
+            claims && phase < Phase::Quiet && !self.claimer_waits_for_slots.load(Ordering::Relaxed);
         let unclaimed = unclaimed.filter(|_| must_claim);
         [
             silent.map(HealthProblem::NoHeartbeat),
             unclaimed.map(HealthProblem::NoClaim),
             self.runtime_blocked().map(HealthProblem::RuntimeBlocked),
-            *self.nearly_full.lock(),
+            self.nearly_full.lock().clone(),
         ]
         .into_iter()
         .flatten()
+        .chain(
+            self.unserved
+                .lock()
+                .clone()
+                .into_iter()
+                .map(HealthProblem::UnservedQueue),
+        )
     }
 
     /// For how long a running server has seen nothing of this, if longer than `limit`.
@@ -220,10 +248,11 @@ mod tests {
             (HealthProblem::RuntimeBlocked(long), false, false),
             (HealthProblem::LeakedHandlers(1), true, true),
             (full, true, true),
+            (HealthProblem::UnservedQueue("q".into()), true, true),
             (HealthProblem::Died("claimer"), false, false),
         ] {
             let health = Health {
-                problems: vec![problem],
+                problems: vec![problem.clone()],
                 phase: Phase::Running,
             };
             let said = (health.is_live(), health.is_ready());
@@ -251,15 +280,15 @@ mod tests {
     #[test]
     fn a_server_that_does_not_run_is_expected_to_do_nothing() {
         let vitals = Vitals::default();
-        let health = vitals.health(Phase::Running, Duration::ZERO);
+        let health = vitals.health(Phase::Running, Duration::ZERO, true);
         assert_eq!((health.phase, health.problems), (Phase::Starting, vec![]));
         vitals.begin();
         vitals.claim_answered();
         std::thread::sleep(Duration::from_millis(1));
-        let health = vitals.health(Phase::Stopped, Duration::ZERO);
+        let health = vitals.health(Phase::Stopped, Duration::ZERO, true);
         assert_eq!((health.phase, health.problems), (Phase::Stopped, vec![]));
         vitals.died("claimer");
-        let health = vitals.health(Phase::Stopped, Duration::ZERO);
+        let health = vitals.health(Phase::Stopped, Duration::ZERO, true);
         assert_eq!(health.problems, [HealthProblem::Died("claimer")]);
     }
 }

@@ -7,14 +7,15 @@ use thiserror::Error;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::{
-    BrokerError, Queue, RedisConfig, RedisConfigError, SetupProblem, check_redis, register_hooks,
+    BrokerError, Queue, RedisConfig, RedisConfigError, SetupProblem, check_redis, list_of_queues,
+    register_hooks,
 };
 use crate::defaults::{self, FAR};
-use crate::router::{Router, RouterError};
+use crate::router::{Router, RouterError, Routes};
 use crate::server::control::signals::Signals;
 use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::queues::{Queues, ServedQueue};
-use crate::server::setup::config::{Config, LostLeases, Undecodable, UnknownKind};
+use crate::server::setup::config::{Config, LostLeases, Role, Undecodable, UnknownKind};
 use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
 use crate::server::upkeep::witness::Witness;
@@ -38,6 +39,9 @@ pub enum BuildError {
     /// There is nothing to serve.
     #[error("the server has no queue: name at least one with queues()")]
     NoQueue,
+    /// A worker cannot serve whatever queues there are.
+    #[error("all_queues() is for build_reaper(): name the queues of a worker with queues()")]
+    AllQueues,
     /// A queue is named twice.
     #[error("queue {0:?} is named twice: name it once, with one weight")]
     QueueTwice(String),
@@ -103,6 +107,7 @@ pub enum BuildError {
 pub struct ServerBuilder {
     redis: RedisConfig,
     queues: Vec<(String, u32)>,
+    all_queues: bool,
     heartbeat: Option<Duration>,
     panic_places: bool,
     config: Config,
@@ -113,9 +118,11 @@ impl Default for ServerBuilder {
         Self {
             redis: RedisConfig::default(),
             queues: vec![(defaults::QUEUE.to_owned(), 1)],
+            all_queues: false,
             heartbeat: None,
             panic_places: true,
             config: Config {
+                role: Role::Worker,
                 strict: false,
                 concurrency: defaults::CONCURRENCY,
                 lease: defaults::LEASE,
@@ -156,6 +163,13 @@ impl ServerBuilder {
             .into_iter()
             .map(|(name, weight)| (name.into(), weight))
             .collect();
+        self
+    }
+
+    /// All queues that tasks were ever enqueued to, those that are new within a heartbeat: for
+    /// [`build_reaper`](Self::build_reaper) only.
+    pub fn all_queues(mut self) -> Self {
+        self.all_queues = true;
         self
     }
 
@@ -332,21 +346,68 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// Whatever is wrong, by name. What is only dangerous is logged as a warning.
-    pub async fn build(mut self, router: Router) -> Result<Server, BuildError> {
+    pub async fn build(self, router: Router) -> Result<Server, BuildError> {
         let routes = router.build()?;
+        if self.all_queues {
+            return Err(BuildError::AllQueues);
+        }
+        self.build_with(routes).await
+    }
+
+    /// Builds a reaper: a server that claims and runs no tasks, and only looks after its queues, as each
+    /// server does beside its tasks. It takes back the tasks of workers that died, makes tasks pending when
+    /// they are due, archives those whose deadline has passed, keeps the archive's limits, and runs the
+    /// router's dead-letter hooks. The router has nothing but these.
+    ///
+    /// It is for a process that has no handlers, such as a web server that is to hear of each task that
+    /// died, also while no worker runs. Weights mean nothing to it. Its
+    /// [`health`](crate::server::ServerHandle::health) names queues that have tasks and that no worker
+    /// serves. Give it the same settings as workers: leases, [`is_failure`](Self::is_failure),
+    /// [`retry_delay`](Self::retry_delay) and the archive's limits.
+    ///
+    /// ```no_run
+    /// use windlass::handler::DeadLetter;
+    /// use windlass::{Router, Server};
+    ///
+    /// async fn tell(letter: DeadLetter) -> Result<(), std::io::Error> {
+    ///     eprintln!("{} {} was given up: {}", letter.kind, letter.id, letter.reason);
+    ///     Ok(())
+    /// }
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hooks = Router::new().on_dead_letter("email:send", tell);
+    /// let reaper = Server::builder().all_queues().build_reaper(hooks).await?;
+    /// tokio::spawn(reaper.run_until(std::future::pending()));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); and a router with handlers.
+    pub async fn build_reaper(mut self, router: Router) -> Result<Server, BuildError> {
+        let routes = router.build_without_handlers()?;
+        self.config.role = Role::Reaper {
+            of_all_queues: self.all_queues,
+        };
+        self.build_with(routes).await
+    }
+
+    async fn build_with(mut self, routes: Routes) -> Result<Server, BuildError> {
         self.check()?;
         let (endpoint, keys) = self.redis.open()?;
         let connections = Connections::new(endpoint, self.config.lease);
         connections.claim.reach().await?;
         let signals = Signals::listen_early().map_err(BuildError::Signals)?;
-        let served: Vec<_> = self
-            .queues
-            .iter()
-            .map(|(name, weight)| ServedQueue {
+        let served: Vec<_> = if self.all_queues {
+            let queues = list_of_queues(&connections.claim, &keys).await?;
+            queues.into_iter().map(ServedQueue::unweighted).collect()
+        } else {
+            let queues = self.queues.iter();
+            let served = queues.map(|(name, weight)| ServedQueue {
                 queue: keys.queue(name),
                 weight: *weight,
-            })
-            .collect();
+            });
+            served.collect()
+        };
         let queues: Vec<Queue> = served.iter().map(|served| served.queue.clone()).collect();
         let redis = check_redis(&connections.claim, &keys, &queues).await?;
         for finding in redis.findings {
@@ -402,7 +463,7 @@ impl ServerBuilder {
     }
 
     fn check(&mut self) -> Result<(), BuildError> {
-        if self.queues.is_empty() {
+        if self.queues.is_empty() && !self.all_queues {
             return Err(BuildError::NoQueue);
         }
         for (place, (name, weight)) in self.queues.iter().enumerate() {

@@ -47,9 +47,28 @@ pub enum LostLeases {
     Redeliver,
 }
 
+/// What a server is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Runs tasks, and looks after its queues.
+    Worker,
+    /// Only looks after its queues.
+    Reaper {
+        /// These are all that there are.
+        of_all_queues: bool,
+    },
+}
+
+impl Role {
+    pub(crate) fn claims(self) -> bool {
+        self == Self::Worker
+    }
+}
+
 /// A server's settings, checked.
 #[derive(Clone)]
 pub(crate) struct Config {
+    pub(crate) role: Role,
     pub(crate) strict: bool,
     pub(crate) concurrency: usize,
     pub(crate) lease: Duration,

@@ -8,5 +8,6 @@ pub(crate) mod hooks;
 pub(crate) mod hooks_owed;
 pub(crate) mod janitor;
 mod kept_memory;
+pub(crate) mod queue_watch;
 pub(crate) mod recoverer;
 pub(crate) mod witness;

@@ -72,7 +72,12 @@ impl Recoverer {
         queues: Vec<&'a Queue>,
     ) -> Result<Vec<&'a Queue>, BrokerError> {
         let redis = &self.connections.recover;
-        let busy = queues_with_any(redis, &queues, &["active", "deadlines", "hooks"]).await?;
+        let mut keys = vec!["active", "deadlines", "hooks"];
+        if !self.shared.config.role.claims() {
+            // Claims tell others when tasks are due.
+            keys.extend(["scheduled", "retry"]);
+        }
+        let busy = queues_with_any(redis, &queues, &keys).await?;
         let looks = self.looks.lock();
         let queues = queues.into_iter().enumerate();
         let queues = queues.filter(|(place, queue)| {

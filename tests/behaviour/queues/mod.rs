@@ -4,5 +4,6 @@ mod added_and_removed;
 mod names;
 mod order;
 mod paused;
+mod reaper;
 mod refused;
 mod shares;

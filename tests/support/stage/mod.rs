@@ -172,6 +172,11 @@ impl Stage {
         scores.into_iter().map(|(id, _)| id).collect()
     }
 
+    pub async fn ids_of(&self, queue: &str, set: &str) -> Vec<String> {
+        let ids = self.redis().zrange(self.key_of(queue, set), 0, -1).await;
+        ids.expect("it is a sorted set")
+    }
+
     pub async fn count_of(&self, queue: &str, set: &str) -> usize {
         let count = self.redis().zcard(self.key_of(queue, set)).await;
         count.expect("it is a sorted set")
