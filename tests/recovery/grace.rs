@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use futures::stream::{self, StreamExt};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use redis::AsyncCommands;
 use windlass::server::ServerBuilder;
 use windlass::{Router, Server};
 
 use crate::fixture::{Act, What};
-use crate::support::{LIMIT, RedisServer, Stage, ms};
+use crate::support::{LIMIT, RedisServer, Stage, eventually, ms};
 
 const OUTAGES: u64 = 30;
 /// What a machine that runs other tests at the same time may add.
@@ -103,4 +104,50 @@ impl Outage {
 async fn whatever_the_settings_an_outage_robs_no_live_server_and_keeps_no_dead_one_s_tasks() {
     let outages = stream::iter(0..OUTAGES).map(|seed| Outage::draw(seed).happen());
     outages.buffer_unordered(10).collect::<Vec<()>>().await;
+}
+
+/// What the README says of the defaults.
+#[tokio::test]
+async fn a_lease_long_over_waits_for_a_grace_where_nobody_has_looked_and_the_readme_says_so() {
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains("nobody has looked for 23 s"));
+    assert!(readme.contains("takes no lease back for another 14 s"));
+    for (silence, grace) in [(22, None), (24, Some(14_000))] {
+        let stage = Stage::new("nobody-looked").await;
+        let dead = stage.props();
+        let dies = stage.serve(dead.holding_router()).await;
+        let id = stage.enqueue(Act::Wait).await;
+        dead.journal.wait_for(What::Started, 1, LIMIT).await;
+        dies.vanish().await;
+        let mut redis = stage.redis();
+        eventually("its heartbeat has ended", LIMIT, async || {
+            let servers = format!("{}:servers", stage.prefix);
+            (redis.zcard(servers).await == Ok(0)).then_some(())
+        })
+        .await;
+        let now = stage.now().await;
+        let pulse = [("pulse", now - silence * 1000), ("grace_until", 0)];
+        let (meta, active) = (stage.key("meta"), stage.key("active"));
+        let () = redis.hset_multiple(&meta, &pulse).await.unwrap();
+        let () = redis.zadd(active, &id, now - 600_000).await.unwrap();
+
+        let defaults = Server::builder().redis(stage.config());
+        let server = stage.serve_with(defaults, dead.holding_router()).await;
+        match grace {
+            None => {
+                stage.wait_for_total("recovered", 1).await;
+                assert_eq!(stage.meta("grace_until").await, Some(0));
+            }
+            Some(grace) => {
+                let waits = eventually("a grace begins", LIMIT, async || {
+                    let times = redis.hmget(&meta, &["pulse", "grace_until"]).await;
+                    let (pulse, until): (u64, u64) = times.unwrap();
+                    until.checked_sub(pulse)
+                });
+                assert_eq!(waits.await, grace);
+                assert_eq!(stage.state(&id).await, "active");
+            }
+        }
+        server.vanish().await;
+    }
 }
