@@ -1,12 +1,11 @@
 //! The worker: claims tasks, runs their handlers, settles them, and takes back the tasks of servers
-//! that died. A room for each concern; each `mod.rs` says what belongs there.
+//! that died. A room for each concern; each `mod.rs` says what belongs there. Imports between them point
+//! one way: setup → control → claim → run → settle → shared → observe; upkeep stands beside claim.
 
-mod backoff;
 mod claim;
 mod control;
-mod each_queue;
 mod observe;
-mod queues;
+mod phase;
 mod run;
 mod settle;
 mod setup;
@@ -14,14 +13,15 @@ mod shared;
 mod upkeep;
 
 pub use control::handle::{QueueError, ServerHandle};
-pub use control::phase::Phase;
 pub use control::report::{Report, StillRunning};
 pub use control::run::{Server, ServerError};
 pub use observe::event::Event;
 pub use observe::health::{Health, HealthProblem};
 pub use observe::stats::Stats;
-pub use settle::failed_attempt::FailedAttempt;
+pub use phase::Phase;
 pub use settle::lease_expired::LeaseExpired;
-pub use settle::retry_delay::default_retry_delay;
-pub use setup::builder::{BuildError, ServerBuilder};
-pub use setup::config::{LostLeases, Undecodable, UnknownKind};
+pub use setup::builder::ServerBuilder;
+pub use setup::error::BuildError;
+pub use shared::config::{LostLeases, Undecodable, UnknownKind};
+pub use shared::failed_attempt::FailedAttempt;
+pub use shared::retry_delay::default_retry_delay;

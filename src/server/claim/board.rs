@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::broker::Queue;
 use crate::server::claim::weights::divide;
-use crate::server::queues::ServedQueue;
+use crate::server::shared::queues::ServedQueue;
 
 /// While handlers run, nobody hears wake tokens: so often the claimer looks at the queues that it does
 /// not ask for work.

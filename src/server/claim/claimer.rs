@@ -13,17 +13,17 @@ use crate::broker::{
     BrokerError, Claim, ClaimRequest, Link, Queue, claim, queues_with, unblock, wait_for_work,
 };
 use crate::defaults::{BLOCK, SCRIPT_TASKS};
-use crate::server::backoff::Backoff;
 use crate::server::claim::board::Board;
 use crate::server::claim::lost_claims::LostClaims;
 use crate::server::claim::redis_clock::RedisClock;
-use crate::server::control::phase::Phase;
-use crate::server::each_queue::EachQueue;
 use crate::server::observe::log_limit::log_limited;
+use crate::server::phase::Phase;
 use crate::server::run::executor::Executor;
 use crate::server::settle::report;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::each_queue::EachQueue;
 
 /// How long a server that stops may take to hand wake tokens on.
 const HAND_ON: Duration = Duration::from_secs(2);

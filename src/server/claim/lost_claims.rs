@@ -7,10 +7,10 @@ use crate::broker::{
     BrokerError, By, Claim, Fault, How, LeaseScan, LeasedId, Queue, Settled, Settlement, batches,
     queues_with, settle,
 };
-use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::each_queue::QUEUES_AT_ONCE;
 
 /// So often a task that was claimed alone is handed back because the reply was lost. Then it is too large
 /// for the connection, and its lease is left to run out, so that it holds up nothing behind it.

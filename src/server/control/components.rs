@@ -9,18 +9,19 @@ use tokio_util::task::TaskTracker;
 use crate::router::CancelReason;
 use crate::server::claim::claimer::Claimer;
 use crate::server::control::heartbeat::{Heartbeat, LAST_WORDS};
-use crate::server::control::phase::Phase;
-use crate::server::observe::observer::Observer;
+use crate::server::control::observer::Observer;
+use crate::server::control::report::{Report, StillRunning};
+use crate::server::control::run::{Server, ServerError};
+use crate::server::phase::Phase;
 use crate::server::run::executor::Executor;
 use crate::server::settle::settler::{SettleChannels, Settler};
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::connections::Connections;
 use crate::server::upkeep::forwarder::Forwarder;
 use crate::server::upkeep::hooks::Hooks;
 use crate::server::upkeep::janitor::Janitor;
 use crate::server::upkeep::queue_watch::QueueWatch;
 use crate::server::upkeep::recoverer::Recoverer;
-use crate::server::{Report, Server, ServerError, StillRunning};
 
 // Together, these are what a shutdown may take beyond its graces: 4 s, so that it ends before
 // Kubernetes kills at 30 s. The docs of `shutdown_grace` say so.

@@ -3,10 +3,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::server::control::phase::Phase;
-use crate::server::queues::ServedQueue;
+use crate::server::observe::health::{Health, HealthProblem};
+use crate::server::observe::stats::Stats;
+use crate::server::phase::Phase;
 use crate::server::shared::Shared;
-use crate::server::{Health, HealthProblem, Stats};
+use crate::server::shared::queues::ServedQueue;
 use crate::task::{NameError, check_queue};
 
 /// Steers and watches a server from anywhere, also from within its handlers. Cheap to clone.

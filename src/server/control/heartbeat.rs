@@ -9,13 +9,13 @@ use crate::broker::{
 };
 use crate::defaults::{RECONNECT_CAP, SCRIPT_TASKS};
 use crate::router::CancelReason;
-use crate::server::Event;
-use crate::server::backoff::Backoff;
-use crate::server::each_queue::EachQueue;
+use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::run::attempt::Attempt;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::attempt::Attempt;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::each_queue::EachQueue;
 
 /// How long a server's farewell and its observer's last events may take.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
-//! Starting, steering and stopping a server: its phases, signals, handle, heartbeat and components.
+//! Starting, steering and stopping a server: its signals, handle, heartbeat and components.
 
 pub(crate) mod components;
 #[cfg(unix)]
 pub(crate) mod disposition;
 pub(crate) mod handle;
 pub(crate) mod heartbeat;
-pub(crate) mod phase;
+mod observer;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod signals;

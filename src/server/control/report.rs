@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::server::observe::stats::Stats;
-use crate::server::run::attempt::Attempt;
+use crate::server::shared::attempt::Attempt;
 
 /// What a server leaves when it has stopped.
 #[derive(Debug, Clone, Default)]

@@ -5,11 +5,13 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::server::control::components::Components;
-use crate::server::control::phase::Phase;
+use crate::server::control::handle::ServerHandle;
+use crate::server::control::report::Report;
 use crate::server::control::signals::Signals;
-use crate::server::setup::connections::Connections;
+use crate::server::observe::event::Event;
+use crate::server::phase::Phase;
 use crate::server::shared::Shared;
-use crate::server::{Event, Report, ServerBuilder, ServerHandle};
+use crate::server::shared::connections::Connections;
 
 /// A worker: runs the handlers of a [`Router`](crate::Router) for the tasks of its queues.
 ///
@@ -51,7 +53,7 @@ pub enum ServerError {
     /// The heartbeat's thread could not be started.
     #[error("the heartbeat's thread could not be started")]
     Heartbeat(#[source] std::io::Error),
-    /// The thread for the function given to [`on_event`](ServerBuilder::on_event) could not be started.
+    /// The thread for the function given to [`on_event`](crate::server::ServerBuilder::on_event) could not be started.
     #[error("the observer's thread could not be started")]
     Observer(#[source] std::io::Error),
     /// A part of the server panicked. What ran was handed back; start the process anew.
@@ -63,11 +65,6 @@ pub enum ServerError {
 }
 
 impl Server {
-    /// Settings for a server.
-    pub fn builder() -> ServerBuilder {
-        ServerBuilder::default()
-    }
-
     /// To steer and watch it while it runs.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle {
@@ -79,7 +76,7 @@ impl Server {
     /// makes it [quiet](ServerHandle::quiet), and SIGCONT undoes that.
     ///
     /// - A signal that comes before this is called does not get lost: either it ends the process, as
-    ///   it does any other, or the server has heard it since it was [built](ServerBuilder::build), and
+    ///   it does any other, or the server has heard it since it was [built](crate::server::ServerBuilder::build), and
     ///   then claims nothing.
     /// - SIGHUP is left alone where the process ignores it, as under `nohup`, or takes it for another
     ///   purpose before its first server is built; and on systems other than Linux, which do not tell.

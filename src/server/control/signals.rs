@@ -15,7 +15,7 @@ mod unix {
 
     use super::*;
     use crate::server::control::disposition::Disposition;
-    use crate::server::control::phase::Phase;
+    use crate::server::phase::Phase;
 
     /// Whether a hang-up would end this process. Asked once, before the first server listens: one
     /// started by `nohup` ignores it, and a program that reloads its settings takes it for itself.

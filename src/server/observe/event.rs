@@ -152,7 +152,7 @@ pub enum Event {
 
 impl Event {
     /// The span in which the user's function is told of it.
-    pub(super) fn span(&self, server_id: &str) -> Span {
+    pub(crate) fn span(&self, server_id: &str) -> Span {
         let (id, kind, queue) = match self {
             Self::Retried {
                 id, kind, queue, ..

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::server::control::phase::Phase;
+use crate::server::phase::Phase;
 
 /// Whether a server does its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,13 +7,13 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use crate::broker::{Claim, ClaimedTask, How, Malformed, Queue, Record, Settlement};
-use crate::server::run::attempt::{Attempt, Limit};
 use crate::server::run::handler::{self, HandlerSlot};
+use crate::server::shared::attempt::{Attempt, Limit};
 
 use crate::server::settle::decide;
 use crate::server::settle::settler::{EndedAttempt, SettleChannels};
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::connections::Connections;
 
 /// Runs handlers: each claimed task gets a task of the runtime, which ends in a settlement.
 pub(crate) struct Executor {

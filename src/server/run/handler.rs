@@ -10,13 +10,13 @@ use crate::broker::{How, progress};
 use crate::router::{
     CancelReason, Cancellation, Delivery, FailureCause, Outcome, ProgressError, Slot, TaskContext,
 };
-use crate::server::Event;
+use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::run::attempt::{Attempt, Limit};
 use crate::server::settle::advice;
 use crate::server::settle::decide::{self, Ended};
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::attempt::{Attempt, Limit};
+use crate::server::shared::connections::Connections;
 
 /// One of the server's slots, which a handler holds; a blocking handler that was given up still does.
 pub(crate) struct HandlerSlot {

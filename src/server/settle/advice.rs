@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::broker::{How, LostLease, Queue, Record};
 use crate::defaults::UNKNOWN_KIND_DELAY;
 use crate::router::{FailureCause, Outcome, Verdict};
-use crate::server::LeaseExpired;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::run::attempt::Attempt;
 use crate::server::settle::decide::{self, Advice, LEASE_EXPIRED};
-use crate::server::settle::failed_attempt::FailedAttempt;
-use crate::server::settle::retry_delay::default_retry_delay;
-use crate::server::setup::config::{LostLeases, Undecodable};
+use crate::server::settle::lease_expired::LeaseExpired;
 use crate::server::shared::Shared;
+use crate::server::shared::attempt::Attempt;
+use crate::server::shared::config::{LostLeases, Undecodable};
+use crate::server::shared::failed_attempt::FailedAttempt;
+use crate::server::shared::retry_delay::default_retry_delay;
 
 /// For a task that ended with this outcome. The user's functions are called only where their answer
 /// matters.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::broker::{ArchiveReason, How, Malformed, Record};
 use crate::defaults::{MAX_RESULT, MAX_UNDECODABLE};
 use crate::router::{CancelReason, Failure, FailureCause, Outcome, Verdict};
-use crate::server::setup::config::UnknownKind;
+use crate::server::shared::config::UnknownKind;
 
 /// What a lost lease leaves as the task's error.
 pub(crate) const LEASE_EXPIRED: &str = "lease expired: its server died or lost its connection";

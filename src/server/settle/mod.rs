@@ -3,8 +3,6 @@
 
 pub(crate) mod advice;
 pub(crate) mod decide;
-pub(crate) mod failed_attempt;
 pub(crate) mod lease_expired;
 pub(crate) mod report;
-pub(crate) mod retry_delay;
 pub(crate) mod settler;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::broker::{ArchiveReason, Became, DEADLINE_PASSED, DroppedHook, ExpiredTask, How, Queue};
-use crate::server::Event;
+use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::observe::task_name::TaskName;
 use crate::server::shared::Shared;

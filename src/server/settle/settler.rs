@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::broker::{BrokerError, By, Fault, Link, Queue, Settled, Settlement, batches, settle};
 use crate::defaults::SCRIPT_TASKS;
-use crate::server::Event;
-use crate::server::backoff::Backoff;
+use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
-use crate::server::run::attempt::Attempt;
 use crate::server::settle::report;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::attempt::Attempt;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
 
 /// An attempt whose handler has ended, on its way to Redis.
 pub(crate) struct EndedAttempt {

@@ -1,5 +1,7 @@
-//! What a server is made of before it runs: the builder, its settings, its connections.
+//! How a server is made: the builder with its options, their check, and what `build` does before there is
+//! a server. It makes all the rest, so nothing imports it.
 
+mod build;
 pub(crate) mod builder;
-pub(crate) mod config;
-pub(crate) mod connections;
+mod check;
+pub(crate) mod error;

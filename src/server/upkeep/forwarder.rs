@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::broker::{BrokerError, Queue, expire, promote};
-use crate::server::backoff::Backoff;
 use crate::server::settle::report;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
 
 /// Makes scheduled and retried tasks pending when they are due: sleeps until the next due time, and
 /// looks again when it hears of an earlier one.

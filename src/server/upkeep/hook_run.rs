@@ -6,7 +6,7 @@ use tracing::Instrument;
 use crate::broker::{ArchiveReason, HookEnd, Queue, TakenHook};
 use crate::defaults::{HOOK_PAUSE_CAP, HOOK_TIMEOUT};
 use crate::router::{DeadLetter, DeadLetterHook, FailureCause, HookSlot, Outcome};
-use crate::server::Event;
+use crate::server::observe::event::Event;
 use crate::server::shared::Shared;
 use crate::task::RetryPolicy;
 

@@ -8,13 +8,13 @@ use crate::broker::{
     BrokerError, KeptBytes, Lent, Queue, RecordScan, SweepRequest, adopt, lapse_hooks,
     queues_with_any, sweep,
 };
-use crate::server::Event;
-use crate::server::backoff::Backoff;
-use crate::server::each_queue::EachQueue;
+use crate::server::observe::event::Event;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::settle::report;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::each_queue::EachQueue;
 
 /// Keeps Redis tidy: completed tasks leave at the end of their retention, archives stay within their
 /// caps, and records that stand in no state are found. All in bounded steps.

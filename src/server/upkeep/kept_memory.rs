@@ -6,10 +6,10 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::broker::{BrokerError, Fault, KeptBytes, Memory, Query, Queue, memory, weigh};
 use crate::defaults::NEARLY_FULL;
-use crate::server::each_queue::QUEUES_AT_ONCE;
 use crate::server::observe::health::HealthProblem;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::shared::Shared;
+use crate::server::shared::each_queue::QUEUES_AT_ONCE;
 
 /// How full Redis must be to be a problem.
 const ALARM: f64 = 0.95;

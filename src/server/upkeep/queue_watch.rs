@@ -2,11 +2,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::broker::{BrokerError, Queue, list_of_queues, queues_with_any, unserved};
-use crate::server::backoff::Backoff;
-use crate::server::queues::ServedQueue;
-use crate::server::setup::config::Role;
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::config::Role;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::queues::ServedQueue;
 
 /// How many names a line of the log has at most.
 const QUEUES_SHOWN: usize = 20;

@@ -8,12 +8,12 @@ use crate::broker::{
     BrokerError, By, LostLease, Queue, Settled, Settlement, Tick, TickRequest, batches,
     queues_with_any, settle, tick,
 };
-use crate::server::backoff::Backoff;
-use crate::server::each_queue::EachQueue;
 use crate::server::observe::task_name::TaskName;
 use crate::server::settle::{advice, decide, report};
-use crate::server::setup::connections::Connections;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
+use crate::server::shared::connections::Connections;
+use crate::server::shared::each_queue::EachQueue;
 
 /// So few queues are looked at without asking first whether there is something to do.
 const FEW: usize = 2;

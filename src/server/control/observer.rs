@@ -3,9 +3,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::server::Event;
-use crate::server::setup::config::ObserverFn;
+use crate::server::observe::event::Event;
 use crate::server::shared::Shared;
+use crate::server::shared::config::ObserverFn;
 use crate::user_code::catch;
 
 /// Tells the user's function of events. It has a thread of its own, because that function may block,

@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::router::Slot;
-use crate::server::run::attempt::Attempt;
+use crate::server::shared::attempt::Attempt;
 
 /// The blocking handlers that were given up and still run. What became of their tasks is another
 /// matter: after a timeout they have moved on.

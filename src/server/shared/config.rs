@@ -2,9 +2,10 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::defaults::{HOOK_LAPSE, RECONNECT_CAP};
+use crate::defaults::{self, HOOK_LAPSE, RECONNECT_CAP};
 use crate::server::observe::event::Event;
-use crate::server::settle::failed_attempt::FailedAttempt;
+use crate::server::shared::failed_attempt::FailedAttempt;
+use crate::server::shared::retry_delay::default_retry_delay;
 
 pub(crate) type RetryDelayFn = Arc<dyn Fn(&FailedAttempt<'_>) -> Duration + Send + Sync>;
 pub(crate) type IsFailureFn =
@@ -90,6 +91,35 @@ pub(crate) struct Config {
     pub(crate) retry_delay: RetryDelayFn,
     pub(crate) is_failure: IsFailureFn,
     pub(crate) observer: Option<ObserverFn>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            role: Role::Worker,
+            strict: false,
+            concurrency: defaults::CONCURRENCY,
+            lease: defaults::LEASE,
+            heartbeat: defaults::HEARTBEAT,
+            clock_skew: defaults::CLOCK_SKEW,
+            scan: defaults::SCAN,
+            shutdown_grace: defaults::SHUTDOWN_GRACE,
+            cancel_grace: defaults::CANCEL_GRACE,
+            max_lost: defaults::MAX_LOST,
+            lost_leases: LostLeases::default(),
+            lost_lease_delay: Duration::ZERO,
+            unknown_kind: UnknownKind::default(),
+            undecodable: Undecodable::default(),
+            archive_tasks: defaults::ARCHIVE_TASKS,
+            archive_age: defaults::ARCHIVE_AGE,
+            kept_memory: defaults::KEPT_MEMORY,
+            keep_for_hooks: defaults::KEEP_FOR_HOOKS,
+            sweep_interval: defaults::SWEEP,
+            retry_delay: Arc::new(|attempt| default_retry_delay(attempt.retried)),
+            is_failure: Arc::new(|_| true),
+            observer: None,
+        }
+    }
 }
 
 impl Config {

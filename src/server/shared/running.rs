@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::broker::{LeaseHolder, Queue};
 use crate::router::CancelReason;
-use crate::server::run::attempt::Attempt;
+use crate::server::shared::attempt::Attempt;
 
 /// The attempts whose leases this server holds: from the claim until Redis has settled them, or until
 /// the lease is lost.

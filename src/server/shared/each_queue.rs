@@ -4,8 +4,8 @@ use std::time::Instant;
 use futures::stream::{self, StreamExt};
 
 use crate::broker::{BrokerError, Fault, Queue};
-use crate::server::backoff::Backoff;
 use crate::server::shared::Shared;
+use crate::server::shared::backoff::Backoff;
 
 /// How many queues have a call on its way at the same time.
 pub(crate) const QUEUES_AT_ONCE: usize = 100;

@@ -1,3 +1,21 @@
+//! What the rooms of a server share: the state in which its components meet ([`Shared`]), its settings and
+//! connections, the attempts that run, and how each waits for a Redis that fails it. It knows no other room
+//! but `observe`.
+
+pub(crate) mod attempt;
+pub(crate) mod backoff;
+pub(crate) mod config;
+pub(crate) mod connections;
+pub(crate) mod due_times;
+pub(crate) mod each_queue;
+pub(crate) mod failed_attempt;
+pub(crate) mod hooks_owed;
+pub(crate) mod leaks;
+pub(crate) mod queues;
+pub(crate) mod retry_delay;
+pub(crate) mod running;
+pub(crate) mod witness;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -5,19 +23,21 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::broker::{BrokerError, Keys, Query, Queue, register_hooks};
+use crate::defaults::EVENTS;
 use crate::router::Routes;
-use crate::server::control::phase::{Phase, Phases};
 use crate::server::observe::event::Event;
 use crate::server::observe::health::Vitals;
 use crate::server::observe::log_limit::{LogLimit, log_limited};
 use crate::server::observe::stats::{Counters, Stats};
-use crate::server::queues::Queues;
-use crate::server::run::leaks::Leaks;
-use crate::server::run::running::Running;
-use crate::server::setup::config::Config;
-use crate::server::upkeep::due_times::DueTimes;
-use crate::server::upkeep::hooks_owed::HooksOwed;
-use crate::server::upkeep::witness::Witness;
+use crate::server::phase::{Phase, Phases};
+use crate::server::shared::config::Config;
+use crate::server::shared::due_times::DueTimes;
+use crate::server::shared::hooks_owed::HooksOwed;
+use crate::server::shared::leaks::Leaks;
+use crate::server::shared::queues::{Queues, ServedQueue};
+use crate::server::shared::running::Running;
+use crate::server::shared::witness::Witness;
+use crate::task::generate_id;
 use crate::user_code::{Panicked, catch};
 
 /// What the components of one server share. No component holds another; they meet here.
@@ -44,6 +64,36 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Of a server that has not started, and where its events come out.
+    pub(crate) fn new(
+        config: Config,
+        routes: Routes,
+        keys: Keys,
+        served: Vec<ServedQueue>,
+    ) -> (Arc<Self>, mpsc::Receiver<Event>) {
+        let (events, received) = mpsc::channel(EVENTS);
+        let shared = Self {
+            id: generate_id().into(),
+            started: Instant::now(),
+            slots: Arc::new(Semaphore::new(config.concurrency)),
+            witness: Witness::new(config.harmless_outage()),
+            config,
+            routes,
+            keys,
+            queues: Queues::new(served),
+            phases: Default::default(),
+            running: Default::default(),
+            leaks: Default::default(),
+            due: Default::default(),
+            hooks_owed: Default::default(),
+            counters: Default::default(),
+            events,
+            vitals: Default::default(),
+            log_limit: Default::default(),
+        };
+        (Arc::new(shared), received)
+    }
+
     /// What the server has done so far.
     pub(crate) fn stats(&self) -> Stats {
         Stats {
