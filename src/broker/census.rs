@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use futures::future::try_join_all;
 use redis::{FromRedisValue, Value};
 
-use super::{BrokerError, Keys, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::{Keys, Queue};
 use crate::task::check_queue;
 
 /// The most servers that are looked at.

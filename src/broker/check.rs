@@ -2,7 +2,8 @@ use futures::future::try_join_all;
 use futures::stream::{self, StreamExt};
 use redis::Value;
 
-use super::{BrokerError, Keys, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::{Keys, Queue};
 
 /// The oldest Redis whose scripts work as ours need.
 const OLDEST: (u32, u32) = (7, 0);

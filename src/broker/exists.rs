@@ -1,7 +1,8 @@
 use futures::future::try_join_all;
 use redis::Value;
 
-use super::{BrokerError, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
 
 /// How many keys one command asks for: about 50 µs of Redis' time.
 const AT_ONCE: usize = 500;

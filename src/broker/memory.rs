@@ -1,6 +1,6 @@
 use redis::{FromRedisValue, Value};
 
-use super::{BrokerError, Query};
+use crate::broker::connection::{BrokerError, Query};
 
 /// How full Redis is, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

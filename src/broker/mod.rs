@@ -6,7 +6,6 @@ mod census;
 mod check;
 pub(crate) mod clock;
 mod connection;
-mod error;
 mod exists;
 mod keys;
 mod lua;
@@ -22,12 +21,10 @@ pub(crate) use archive_reason::DEADLINE_PASSED;
 pub(crate) use census::{list_of_queues, unserved};
 pub use check::SetupProblem;
 pub(crate) use check::{check_control, check_redis};
-pub use connection::{ConnectProblem, RedisConfig, RedisConfigError, UrlProblem};
+pub use connection::{BrokerError, ConnectProblem, RedisConfig, RedisConfigError, UrlProblem};
 pub(crate) use connection::{
-    Endpoint, Lent, Link, PerRuntime, Pool, Pools, Query, Subscription, pauses,
+    Endpoint, Fault, Lent, Link, PerRuntime, Pool, Pools, Query, Subscription, pauses,
 };
-pub use error::BrokerError;
-pub(crate) use error::Fault;
 pub(crate) use exists::{queues_with, queues_with_any};
 pub(crate) use keys::{Keys, Queue};
 pub(crate) use memory::{Memory, memory};

@@ -1,7 +1,9 @@
 use redis::{Cmd, from_redis_value};
 
-use super::reply::Text;
-use super::{BrokerError, Keys, LeaseHolder, LeasedId, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::{Keys, Queue};
+use crate::broker::reply::Text;
+use crate::broker::transitions::{LeaseHolder, LeasedId};
 
 /// How many keys Redis looks at in one step: well under a millisecond of its time.
 const STEP: usize = 1_000;

@@ -1,6 +1,7 @@
 use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
 
-use super::{BrokerError, Query, clock, lua};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::{clock, lua};
 
 /// A Lua script: one transition.
 pub(super) struct Script {

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{BrokerError, Link, Query, Queue};
+use crate::broker::connection::{BrokerError, Link, Query};
+use crate::broker::keys::Queue;
 
 /// Blocks until one of the queues has a wake token, for at most `block`, and takes it. Returns which
 /// queue's. Whoever takes a token must claim from that queue, also without a free slot, so that the

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use super::endings::Endings;
-use super::send::{Bulk, Joiner};
-use super::{Client, ClientError};
 use crate::broker::{PerRuntime, Pools, RedisConfig};
+use crate::client::endings::Endings;
+use crate::client::error::ClientError;
+use crate::client::handle::Client;
+use crate::client::send::{Bulk, Joiner};
 use crate::defaults;
 
 /// Connections for bulk enqueues; one is used at a time by each call.
@@ -23,6 +24,30 @@ impl Default for ClientBuilder {
             redis: RedisConfig::default(),
             max_payload: defaults::MAX_PAYLOAD,
         }
+    }
+}
+
+impl Client {
+    /// A client with default settings that has reached Redis: at a URL, or by a [`RedisConfig`].
+    ///
+    /// # Errors
+    /// A URL or [`RedisConfig`] that cannot be used, or a Redis that cannot be reached or refuses the
+    /// login.
+    pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
+        Self::builder().redis(redis).connect().await
+    }
+
+    /// A client with default settings that connects at its first enqueue.
+    ///
+    /// # Errors
+    /// A URL or [`RedisConfig`] that cannot be used.
+    pub fn lazy(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
+        Self::builder().redis(redis).lazy()
+    }
+
+    /// Settings for a client.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
     }
 }
 

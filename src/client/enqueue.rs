@@ -2,7 +2,9 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
-use super::{Client, EnqueueError, Enqueued};
+use crate::client::error::EnqueueError;
+use crate::client::handle::Client;
+use crate::client::outcome::Enqueued;
 use crate::task::{NewTask, RetryPolicy, Unique};
 
 /// One task on its way: set options, then `.await` it, or take the future with [`send`](Self::send).
@@ -11,8 +13,18 @@ use crate::task::{NewTask, RetryPolicy, Unique};
 #[derive(Debug)]
 #[must_use = "nothing is enqueued until this is awaited"]
 pub struct Enqueue {
-    pub(super) client: Client,
-    pub(super) task: NewTask,
+    client: Client,
+    task: NewTask,
+}
+
+impl Client {
+    /// Enqueues one task: set its options, then await it.
+    pub fn enqueue(&self, task: impl Into<NewTask>) -> Enqueue {
+        Enqueue {
+            client: self.clone(),
+            task: task.into(),
+        }
+    }
 }
 
 macro_rules! options {

@@ -1,10 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::endings::Endings;
-use super::send::{Bulk, Joiner};
-use super::{ClientBuilder, ClientError, Enqueue, EnqueueError, Enqueued};
-use crate::broker::{EnqueueItem, Keys, PerRuntime, Pools, RedisConfig};
+use crate::broker::{EnqueueItem, Keys, PerRuntime, Pools};
+use crate::client::endings::Endings;
+use crate::client::error::EnqueueError;
+use crate::client::outcome::Enqueued;
+use crate::client::send::{Bulk, Joiner};
 use crate::inspector::Inspector;
 use crate::task::{InvalidTask, NewTask};
 
@@ -44,39 +45,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client with default settings that has reached Redis: at a URL, or by a [`RedisConfig`].
-    ///
-    /// # Errors
-    /// A URL or [`RedisConfig`] that cannot be used, or a Redis that cannot be reached or refuses the
-    /// login.
-    pub async fn connect(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
-        Self::builder().redis(redis).connect().await
-    }
-
-    /// A client with default settings that connects at its first enqueue.
-    ///
-    /// # Errors
-    /// A URL or [`RedisConfig`] that cannot be used.
-    pub fn lazy(redis: impl Into<RedisConfig>) -> Result<Self, ClientError> {
-        Self::builder().redis(redis).lazy()
-    }
-
-    /// Settings for a client.
-    pub fn builder() -> ClientBuilder {
-        ClientBuilder::default()
-    }
-
     /// An inspector of the same Redis and prefix, on this client's connections.
     pub fn inspector(&self) -> Inspector {
         Inspector::new(self.pools.clone(), self.keys.clone())
-    }
-
-    /// Enqueues one task: set its options, then await it.
-    pub fn enqueue(&self, task: impl Into<NewTask>) -> Enqueue {
-        Enqueue {
-            client: self.clone(),
-            task: task.into(),
-        }
     }
 
     /// Enqueues many tasks in few round trips, and returns one result for each, in order. A task that

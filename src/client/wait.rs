@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Client;
-use super::endings::Ears;
 use crate::broker::{BrokerError, Fault, Watched, wait};
+use crate::client::endings::Ears;
+use crate::client::handle::Client;
 use crate::task::{NameError, PayloadError, check_id, check_queue, decode};
 
 /// How long a waiter trusts its subscription before it looks for itself: a connection can be dead

@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
-use super::{CancelMode, ChangeOutcome, InspectError, TaskInfo};
 use crate::broker::operator::{self, EndRequest, EndWish};
 use crate::broker::{Keys, Pools, Queue, RedisConfig, check_control};
 use crate::defaults;
+use crate::inspector::answer::{CancelMode, ChangeOutcome};
+use crate::inspector::error::InspectError;
+use crate::inspector::task_info::TaskInfo;
 use crate::task::{NewTask, PayloadError, check_id, check_queue};
 
 /// How many calls can be on their way at a time.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Cancellation, Delivery, Failure, Outcome, Router, RouterError, Routes};
+use crate::router::handlers::{Cancellation, Delivery};
+use crate::router::outcomes::{Failure, Outcome};
+use crate::router::routing::{Router, RouterError, Routes};
 use crate::task::{NewTask, Task, encode};
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]

@@ -12,9 +12,10 @@ mod setup;
 mod shared;
 mod upkeep;
 
+pub use control::error::ServerError;
 pub use control::handle::{QueueError, ServerHandle};
 pub use control::report::{Report, StillRunning};
-pub use control::run::{Server, ServerError};
+pub use control::server::Server;
 pub use observe::event::Event;
 pub use observe::health::{Health, HealthProblem};
 pub use observe::stats::Stats;

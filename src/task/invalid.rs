@@ -2,8 +2,9 @@ use std::error::Error as StdError;
 
 use thiserror::Error;
 
-use super::{NameError, PolicyProblem};
 use crate::defaults::{MAX_DEPTH, MAX_HEADERS, MAX_PRIORITY};
+use crate::task::name::NameError;
+use crate::task::retry_policy::PolicyProblem;
 
 /// A payload that cannot be encoded or decoded.
 #[derive(Debug, Error)]

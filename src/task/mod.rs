@@ -12,13 +12,11 @@ mod state;
 mod typed;
 mod unique;
 
-pub(crate) use codec::{Encoded, decode, encode, encode_task};
+pub(crate) use codec::{decode, encode};
 pub(crate) use id::generate_id;
 pub use invalid::{InvalidTask, PayloadError};
 pub use name::{NameError, NameProblem};
-pub(crate) use name::{
-    check_header, check_id, check_kind, check_lock_key, check_prefix, check_queue,
-};
+pub(crate) use name::{check_header, check_id, check_kind, check_prefix, check_queue};
 pub(crate) use new_task::EnqueueItem;
 pub use new_task::NewTask;
 pub(crate) use options::{Due, TaskOptions, Timeout};

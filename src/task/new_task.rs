@@ -1,10 +1,12 @@
 use std::time::{Duration, SystemTime};
 
-use super::options::Timeout;
-use super::{
-    Due, Encoded, InvalidTask, PayloadError, RetryPolicy, TaskOptions, Unique, check_kind,
-    generate_id,
-};
+use crate::task::codec::Encoded;
+use crate::task::id::generate_id;
+use crate::task::invalid::{InvalidTask, PayloadError};
+use crate::task::name::check_kind;
+use crate::task::options::{Due, TaskOptions, Timeout};
+use crate::task::retry_policy::RetryPolicy;
+use crate::task::unique::Unique;
 
 /// A task with its options, ready to be enqueued.
 ///

@@ -1,7 +1,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{InvalidTask, RetryPolicy, Unique};
 use crate::defaults::{self, FAR};
+use crate::task::invalid::InvalidTask;
+use crate::task::retry_policy::RetryPolicy;
+use crate::task::unique::Unique;
 
 /// When a task may run first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

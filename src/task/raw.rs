@@ -1,4 +1,5 @@
-use super::{Encoded, NewTask};
+use crate::task::codec::Encoded;
+use crate::task::new_task::NewTask;
 
 /// A task whose payload is bytes that windlass does not look into.
 ///

@@ -1,7 +1,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{NewTask, encode_task};
+use crate::task::codec::encode_task;
+use crate::task::new_task::NewTask;
 
 /// A type of work: what it carries, and the kind by which workers find its handler.
 ///

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use sha1_smol::Sha1;
 
-use super::{InvalidTask, check_lock_key};
+use crate::task::invalid::InvalidTask;
+use crate::task::name::check_lock_key;
 
 /// A lock that lets only one task with its key into a queue; a second one is a duplicate.
 ///

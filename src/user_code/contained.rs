@@ -1,6 +1,6 @@
 use std::ops::{Deref, DerefMut};
 
-use super::catch;
+use crate::user_code::catch::catch;
 
 /// A value of a user's type. Its `Drop` may panic, which goes no further.
 pub(crate) struct Contained<T>(Option<T>);

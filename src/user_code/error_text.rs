@@ -1,9 +1,9 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use super::catch;
-use super::limited_text::LimitedText;
 use crate::defaults::MAX_ERROR;
+use crate::user_code::catch::catch;
+use crate::user_code::limited_text::LimitedText;
 
 /// Errors as one text, joined with `: `, at most 4 KiB long. One that says the same as the one
 /// before it is left out.

@@ -1,7 +1,7 @@
 use std::panic;
 use std::sync::Once;
 
-use super::catch::see;
+use crate::user_code::catch::see;
 
 /// Adds to the process's panic hook, once, that the place of a panic in a user's code is kept. The
 /// hook that was there before is called all the same.

@@ -1,23 +1,22 @@
-use std::error::Error as StdError;
 use std::fmt;
+#[cfg(feature = "tls")]
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::Endpoint;
 #[cfg(feature = "tls")]
-use super::address::Address;
-use super::dial::TcpSettings;
-use super::pace::Pace;
-use super::resolver::Resolver;
+use crate::broker::connection::address::Address;
+use crate::broker::connection::dial::TcpSettings;
+use crate::broker::connection::endpoint::Endpoint;
+use crate::broker::connection::invalid::RedisConfigError;
+use crate::broker::connection::pace::Pace;
+use crate::broker::connection::resolver::Resolver;
 #[cfg(feature = "tls")]
-use super::tls::{Tls, TlsFiles};
-use super::url::{self, Target, UrlProblem};
-use crate::broker::Keys;
+use crate::broker::connection::tls::{Tls, TlsFiles};
+use crate::broker::connection::url::{self, Target};
+use crate::broker::keys::Keys;
 use crate::defaults::{self, FAR};
-use crate::task::{NameError, check_prefix};
+use crate::task::check_prefix;
 
 /// Where Redis is and how to reach it: what a [`Client`], a [`Server`] and an [`Inspector`] are
 /// connected by. Wherever one is taken, a URL alone will do.
@@ -53,57 +52,6 @@ pub struct RedisConfig {
     tcp_user_timeout: Duration,
     #[cfg(feature = "tls")]
     tls_files: TlsFiles,
-}
-
-/// Why a [`RedisConfig`] cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RedisConfigError {
-    /// The URL cannot be used.
-    #[error("the Redis URL {url} cannot be used: {problem}")]
-    #[non_exhaustive]
-    Url {
-        /// The URL's scheme, and nothing else of it: where the password is may be the mistake.
-        url: String,
-        /// What is wrong with it.
-        problem: UrlProblem,
-    },
-    /// The prefix cannot be one.
-    #[error(transparent)]
-    Prefix(#[from] NameError),
-    /// Every call would fail.
-    #[error("{setting} is too short: give at least {least:?}")]
-    #[non_exhaustive]
-    TooShort {
-        /// The setting's name.
-        setting: &'static str,
-        /// The shortest time that it may be.
-        least: Duration,
-    },
-    /// No clock can hold it.
-    #[error("{0} is longer than 100 years: give less")]
-    TooLong(&'static str),
-    /// A file of certificates or a key cannot be used.
-    #[error("the file {path:?} cannot be used for TLS")]
-    #[non_exhaustive]
-    TlsFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        source: Box<dyn StdError + Send + Sync>,
-    },
-    /// The system trusts no authority.
-    #[error(
-        "the system has no certificate of an authority: install some, or name one by tls_authority()"
-    )]
-    NoAuthority,
-    /// The program's own choice of cryptography has no version of TLS that is safe.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] Box<dyn StdError + Send + Sync>),
-    /// Files for TLS, and no TLS.
-    #[error("files for TLS are given, but the URL is not one of rediss://")]
-    TlsUnused,
 }
 
 impl RedisConfig {

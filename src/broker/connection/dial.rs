@@ -7,8 +7,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::problem::{ConnectProblem, Failure};
-use super::resolver::Resolver;
+use crate::broker::connection::problem::{ConnectProblem, Failure};
+use crate::broker::connection::resolver::Resolver;
 
 /// A stream to Redis, of whichever kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}

@@ -6,18 +6,17 @@ use redis::{AsyncConnectionConfig, RedisConnectionInfo};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::address::Address;
-use super::credentials::Credentials;
-use super::dial::{self, Stream, TcpSettings};
-use super::handshake::shake_hands;
-use super::live::Live;
-use super::pace::Pace;
-use super::problem::{ConnectProblem, Failure};
-use super::resolver::Resolver;
+use crate::broker::connection::address::Address;
+use crate::broker::connection::credentials::Credentials;
+use crate::broker::connection::dial::{self, Stream, TcpSettings};
+use crate::broker::connection::error::BrokerError;
+use crate::broker::connection::handshake::shake_hands;
+use crate::broker::connection::live::Live;
+use crate::broker::connection::pace::Pace;
+use crate::broker::connection::problem::{ConnectProblem, Failure};
+use crate::broker::connection::resolver::Resolver;
 #[cfg(feature = "tls")]
-use super::tls::Tls;
-use crate::broker::BrokerError;
-
+use crate::broker::connection::tls::Tls;
 /// Where Redis is and how to connect to it: the one place that knows a plain server from TLS and a
 /// Unix socket.
 pub(crate) struct Endpoint {

@@ -3,9 +3,9 @@ use std::io;
 use redis::{RedisError, Value, parse_redis_value};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-use super::credentials::Credentials;
-use super::dial::Stream;
-use super::problem::{ConnectProblem, Failure};
+use crate::broker::connection::credentials::Credentials;
+use crate::broker::connection::dial::Stream;
+use crate::broker::connection::problem::{ConnectProblem, Failure};
 
 /// No line of a reply is longer.
 const LINE: usize = 4096;

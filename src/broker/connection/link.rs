@@ -8,9 +8,10 @@ use redis::{Cmd, Value};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::live::Live;
-use super::{Endpoint, Query};
-use crate::broker::{BrokerError, Fault};
+use crate::broker::connection::endpoint::Endpoint;
+use crate::broker::connection::error::{BrokerError, Fault};
+use crate::broker::connection::live::Live;
+use crate::broker::connection::query::Query;
 
 /// One held connection that heals: an error after which it cannot be trusted drops it, and the next
 /// command connects again. Commands sent at the same time share it, in one pipeline.

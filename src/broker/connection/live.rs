@@ -5,7 +5,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisError, Value};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::moment::Moment;
+use crate::broker::connection::moment::Moment;
 
 /// For how long after a reply a connection needs no sign of life.
 const TRUSTED: Duration = Duration::from_secs(1);

@@ -1,7 +1,10 @@
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{ConnectProblem, Link, Query, pauses};
-use crate::broker::{BrokerError, Fault};
+use crate::broker::connection::error::{BrokerError, Fault};
+use crate::broker::connection::link::Link;
+use crate::broker::connection::pace::pauses;
+use crate::broker::connection::problem::ConnectProblem;
+use crate::broker::connection::query::Query;
 use crate::defaults::RECONNECT_CAP;
 
 impl Link {

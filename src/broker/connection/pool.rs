@@ -7,9 +7,12 @@ use redis::{Cmd, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::moment::Moment;
-use super::{Endpoint, Link, PerRuntime, Query};
-use crate::broker::BrokerError;
+use crate::broker::connection::endpoint::Endpoint;
+use crate::broker::connection::error::BrokerError;
+use crate::broker::connection::link::Link;
+use crate::broker::connection::moment::Moment;
+use crate::broker::connection::per_runtime::PerRuntime;
+use crate::broker::connection::query::Query;
 
 const LAST_LOOK: Duration = Duration::from_millis(100);
 

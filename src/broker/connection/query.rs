@@ -2,7 +2,7 @@ use std::future::Future;
 
 use redis::{Cmd, Value};
 
-use crate::broker::BrokerError;
+use crate::broker::connection::error::BrokerError;
 
 /// Something that sends one command to Redis and answers its reply: a held link or a pool.
 pub(crate) trait Query: Sync {

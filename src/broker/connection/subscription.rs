@@ -4,9 +4,9 @@ use futures::StreamExt;
 use redis::aio::{PubSubSink, PubSubStream};
 use tokio::time::timeout;
 
-use super::Endpoint;
-use super::live::SIGN_OF_LIFE;
-use crate::broker::BrokerError;
+use crate::broker::connection::endpoint::Endpoint;
+use crate::broker::connection::error::BrokerError;
+use crate::broker::connection::live::SIGN_OF_LIFE;
 
 /// How long nothing may be heard until Redis is asked for a sign of life. Also keeps a network from
 /// forgetting the connection.

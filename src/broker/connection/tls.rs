@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
-use super::RedisConfigError;
-use super::dial::Stream;
-use super::problem::{ConnectProblem, Failure};
+use crate::broker::connection::dial::Stream;
+use crate::broker::connection::invalid::RedisConfigError;
+use crate::broker::connection::problem::{ConnectProblem, Failure};
 
 /// The PEM files that a secure connection is made with.
 #[derive(Debug, Clone, Default)]

@@ -1,26 +1,8 @@
 use redis::{ConnectionAddr, IntoConnectionInfo};
-use thiserror::Error;
 
-use super::RedisConfigError;
-use super::address::Address;
-use super::credentials::Credentials;
-
-/// What is wrong with a Redis URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UrlProblem {
-    /// The scheme is unknown.
-    #[error("its scheme is none of redis://, rediss:// and unix://")]
-    Scheme,
-    /// It asks for TLS, which this build lacks.
-    #[error("rediss:// needs windlass' feature `tls`")]
-    TlsFeature,
-    /// It is malformed in another way.
-    #[error(
-        "it is malformed: write redis://user:password@host:port/db, and %40 for a @, %2F for a / and so on within user and password"
-    )]
-    Malformed,
-}
+use crate::broker::connection::address::Address;
+use crate::broker::connection::credentials::Credentials;
+use crate::broker::connection::invalid::{RedisConfigError, UrlProblem};
 
 /// Where a URL points, and how to log in there.
 pub(super) struct Target {

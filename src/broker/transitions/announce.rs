@@ -1,8 +1,9 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::Script;
-use super::super::{BrokerError, Keys, Query};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Keys;
+use crate::broker::script::Script;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("announce", include_str!("../../../lua/announce.lua")));

@@ -3,10 +3,13 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use super::super::reply::{Decimal, Text, texts};
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::{ExpiredTask, LeaseHolder, LeasedId, Malformed, Record};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::{Decimal, Text, texts};
+use crate::broker::script::Script;
+use crate::broker::transitions::expire::ExpiredTask;
+use crate::broker::transitions::lease::{LeaseHolder, LeasedId};
+use crate::broker::transitions::record::{Malformed, Record};
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =

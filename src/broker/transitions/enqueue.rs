@@ -3,12 +3,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use super::super::reply::Text;
-use super::super::script::{Call, Script};
-use super::super::{BrokerError, Query, Queue};
-use super::record::HEADER;
-use super::span::{delay_ms, whole_ms};
-use super::weigh;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::Text;
+use crate::broker::script::{Call, Script};
+use crate::broker::transitions::record::HEADER;
+use crate::broker::transitions::span::{delay_ms, whole_ms};
+use crate::broker::transitions::weigh::weigh;
 use crate::defaults;
 pub(crate) use crate::task::EnqueueItem;
 use crate::task::{Due, RetryPolicy, TaskOptions, Timeout, Unique};

@@ -1,8 +1,9 @@
 use std::sync::LazyLock;
 
-use super::super::reply::{Text, texts};
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::{Text, texts};
+use crate::broker::script::Script;
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =

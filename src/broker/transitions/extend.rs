@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::LeasedId;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::script::Script;
+use crate::broker::transitions::lease::LeasedId;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("extend", include_str!("../../../lua/extend.lua")));

@@ -1,11 +1,12 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::{Text, lossy, texts};
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::span::delay_ms;
-use super::{Malformed, Record};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::{Text, lossy, texts};
+use crate::broker::script::Script;
+use crate::broker::transitions::record::{Malformed, Record};
+use crate::broker::transitions::span::delay_ms;
 use crate::defaults;
 
 static REGISTER: LazyLock<Script> = LazyLock::new(|| {

@@ -1,8 +1,9 @@
 use std::sync::LazyLock;
 
-use super::super::reply::Text;
-use super::super::script::{Call, Script};
-use super::super::{BrokerError, Keys, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::{Keys, Queue};
+use crate::broker::reply::Text;
+use crate::broker::script::{Call, Script};
 
 static RUN: LazyLock<Script> =
     LazyLock::new(|| Script::new("run", include_str!("../../../lua/operator/run.lua")));

@@ -1,8 +1,9 @@
 use std::sync::LazyLock;
 
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::LeasedId;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::script::Script;
+use crate::broker::transitions::lease::LeasedId;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("progress", include_str!("../../../lua/progress.lua")));

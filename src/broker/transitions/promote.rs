@@ -1,9 +1,10 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::{Decimal, Text, texts};
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::{Decimal, Text, texts};
+use crate::broker::script::Script;
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =

@@ -1,9 +1,10 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::Script;
-use super::super::{BrokerError, Keys, Query};
-use super::announce;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Keys;
+use crate::broker::script::Script;
+use crate::broker::transitions::announce::announce;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("publish", include_str!("../../../lua/publish.lua")));

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use super::super::script::{Call, Script};
-use super::super::{ArchiveReason, BrokerError, Query, Queue};
-use super::LeasedId;
-use super::span::delay_ms;
+use crate::broker::archive_reason::ArchiveReason;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::script::{Call, Script};
+use crate::broker::transitions::lease::LeasedId;
+use crate::broker::transitions::span::delay_ms;
 use crate::defaults::{SCRIPT_BYTES, SCRIPT_RECORDS, SCRIPT_TASKS};
 
 static COMPLETE: LazyLock<Script> =

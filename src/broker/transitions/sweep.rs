@@ -1,10 +1,11 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Text;
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::DroppedHook;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::Text;
+use crate::broker::script::Script;
+use crate::broker::transitions::hooks::DroppedHook;
 use crate::defaults;
 
 static SCRIPT: LazyLock<Script> =

@@ -1,8 +1,9 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::script::Script;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("unblock", include_str!("../../../lua/unblock.lua")));

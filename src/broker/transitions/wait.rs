@@ -1,9 +1,10 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::super::reply::Text;
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::reply::Text;
+use crate::broker::script::Script;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("wait", include_str!("../../../lua/wait.lua")));

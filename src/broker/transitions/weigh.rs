@@ -1,9 +1,10 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::super::script::Script;
-use super::super::{BrokerError, Query, Queue};
-use super::KeptBytes;
+use crate::broker::connection::{BrokerError, Query};
+use crate::broker::keys::Queue;
+use crate::broker::script::Script;
+use crate::broker::transitions::sweep::KeptBytes;
 
 static SCRIPT: LazyLock<Script> =
     LazyLock::new(|| Script::new("weigh", include_str!("../../../lua/weigh.lua")));

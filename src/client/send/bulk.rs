@@ -4,7 +4,8 @@ use std::sync::Arc;
 use crate::broker::{
     BrokerError, EnqueueItem, Fault, Keys, Pools, batch_len, enqueue, list_queues,
 };
-use crate::client::{EnqueueError, Enqueued};
+use crate::client::error::EnqueueError;
+use crate::client::outcome::Enqueued;
 use crate::task::InvalidTask;
 
 /// Enqueues lists of tasks, on connections of its own, so that they do not hold up single enqueues.

@@ -7,10 +7,11 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::line::{Line, STALL, SenderId, Ticket, Waiting, refuse};
-use super::listed::Listed;
 use crate::broker::{BrokerError, Endpoint, EnqueueItem, Keys, Link, Queue, enqueue};
-use crate::client::{EnqueueError, Enqueued};
+use crate::client::error::EnqueueError;
+use crate::client::outcome::Enqueued;
+use crate::client::send::line::{Line, STALL, SenderId, Ticket, Waiting, refuse};
+use crate::client::send::listed::Listed;
 use crate::defaults;
 
 /// Joins enqueues that happen at the same time: while a script call is on its way, the next ones

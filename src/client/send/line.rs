@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::broker::{BrokerError, EnqueueItem, batch_len};
-use crate::client::{EnqueueError, Enqueued};
+use crate::client::error::EnqueueError;
+use crate::client::outcome::Enqueued;
 
 /// How long a sender may make no progress before another one is put beside it.
 pub(super) const STALL: Duration = Duration::from_millis(500);

@@ -3,9 +3,9 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::cancellation::Cancellation;
-use super::slot::{ProgressError, Slot};
-use super::states::States;
+use crate::router::handlers::cancellation::Cancellation;
+use crate::router::handlers::slot::{ProgressError, Slot};
+use crate::router::handlers::states::States;
 use crate::router::outcomes::CancelReason;
 use crate::user_code::truncate;
 

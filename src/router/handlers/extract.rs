@@ -1,9 +1,9 @@
 use std::convert::Infallible;
 use std::error::Error as StdError;
 
-use super::context::TaskContext;
-use super::sealed::Sealed;
-use super::states::StateType;
+use crate::router::handlers::context::TaskContext;
+use crate::router::handlers::sealed::Sealed;
+use crate::router::handlers::states::StateType;
 use crate::router::outcomes::BoxError;
 
 /// Something that a handler can ask for by naming it as an argument after the task.

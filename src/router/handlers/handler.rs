@@ -2,7 +2,7 @@ use std::any::TypeId;
 
 use serde::Serialize;
 
-use super::sealed::Sealed;
+use crate::router::handlers::sealed::Sealed;
 use crate::router::outcomes::{BoxError, Failure, Outcome};
 use crate::task::encode;
 use crate::user_code::{Contained, catch};

@@ -3,9 +3,9 @@ use std::ops::{Deref, DerefMut};
 
 use thiserror::Error;
 
-use super::context::TaskContext;
-use super::extract::FromContext;
-use super::states::{StateType, States};
+use crate::router::handlers::context::TaskContext;
+use crate::router::handlers::extract::FromContext;
+use crate::router::handlers::states::{StateType, States};
 
 /// A value that the router was given with [`Router::state`](crate::Router::state), found by type.
 ///

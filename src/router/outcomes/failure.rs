@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::verdict::Carrier;
-use super::{BoxError, CancelReason, Verdict};
+use crate::router::outcomes::BoxError;
+use crate::router::outcomes::cancel_reason::CancelReason;
+use crate::router::outcomes::verdict::{Carrier, Verdict};
 use crate::task::PayloadError;
 use crate::user_code::{Contained, Panicked, chain, error_text};
 

@@ -1,6 +1,7 @@
 use serde::de::DeserializeOwned;
 
-use super::{BoxError, Failure};
+use crate::router::outcomes::BoxError;
+use crate::router::outcomes::failure::Failure;
 use crate::task::{PayloadError, decode};
 
 /// How an attempt ended: what middleware sees, and may replace.

@@ -2,8 +2,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use super::verdict::Carrier;
-use super::{BoxError, Verdict};
+use crate::router::outcomes::BoxError;
+use crate::router::outcomes::verdict::{Carrier, Verdict};
 
 /// An error that says what becomes of the task.
 ///

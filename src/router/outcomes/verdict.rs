@@ -2,7 +2,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use super::BoxError;
+use crate::router::outcomes::BoxError;
 use crate::user_code::chain;
 
 /// What becomes of a task whose attempt failed.

@@ -1,11 +1,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::error::RouterError;
-use super::route::Route;
-use super::router::Router;
-use super::routes::{Inner, Routes};
 use crate::router::handlers::States;
+use crate::router::routing::error::RouterError;
+use crate::router::routing::route::Route;
+use crate::router::routing::router::Router;
+use crate::router::routing::routes::{Inner, Routes};
 use crate::task::check_kind;
 
 impl Router {

@@ -5,10 +5,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
-use super::blocking;
-use super::guarded::Guarded;
 use crate::defaults;
 use crate::router::outcomes::{BoxError, Outcome};
+use crate::router::routing::blocking;
+use crate::router::routing::guarded::Guarded;
 use crate::task::{InvalidTask, NewTask, PayloadError, decode};
 
 /// A task that was given up for good, as its dead-letter hook sees it.

@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::guarded::Guarded;
-use super::route::Run;
 use crate::router::handlers::TaskContext;
 use crate::router::outcomes::{Failure, Outcome};
+use crate::router::routing::guarded::Guarded;
+use crate::router::routing::route::Run;
 
 /// Middleware with its types forgotten.
 pub(super) type Middleware = dyn Fn(TaskContext, Next) -> BoxFuture<'static, Outcome> + Send + Sync;

@@ -1,9 +1,9 @@
 use std::time::Instant;
 
-use super::router::Router;
 use crate::defaults;
 use crate::router::handlers::{Cancellation, Delivery, TaskContext};
 use crate::router::outcomes::Outcome;
+use crate::router::routing::router::Router;
 use crate::task::{NewTask, TaskOptions, Timeout};
 
 impl Router {

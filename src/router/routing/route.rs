@@ -3,11 +3,11 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::blocking;
 use crate::router::handlers::{
     Extractors, Handler, HandlerFuture, HandlerResult, StateType, TaskContext,
 };
 use crate::router::outcomes::{Failure, Outcome};
+use crate::router::routing::blocking;
 use crate::task::{RawTask, Task, decode};
 
 /// A handler with its types forgotten, and the states that its extractors take.

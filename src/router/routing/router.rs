@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 
-use super::dead_letter::{self, DeadLetter, DeadLetterHook};
-use super::middleware::{Middleware, Next};
-use super::route::{Route, raw, typed};
 use crate::router::handlers::{
     Extractors, Handler, HandlerFuture, HandlerResult, States, TaskContext,
 };
 use crate::router::outcomes::Outcome;
+use crate::router::routing::dead_letter::{self, DeadLetter, DeadLetterHook};
+use crate::router::routing::middleware::{Middleware, Next};
+use crate::router::routing::route::{Route, raw, typed};
 use crate::task::{RawTask, Task};
 
 /// The handlers of a worker, found by the kind of a task.

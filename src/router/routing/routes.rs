@@ -2,11 +2,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::dead_letter::DeadLetterHook;
-use super::middleware::{Middleware, Next};
-use super::route::Route;
 use crate::router::handlers::{States, TaskContext};
 use crate::router::outcomes::Outcome;
+use crate::router::routing::dead_letter::DeadLetterHook;
+use crate::router::routing::middleware::{Middleware, Next};
+use crate::router::routing::route::Route;
 
 /// A router that has been checked: what a server runs tasks with. Cheap to clone.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -8,10 +9,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::router::CancelReason;
 use crate::server::claim::claimer::Claimer;
+use crate::server::control::error::ServerError;
 use crate::server::control::heartbeat::{Heartbeat, LAST_WORDS};
 use crate::server::control::observer::Observer;
 use crate::server::control::report::{Report, StillRunning};
-use crate::server::control::run::{Server, ServerError};
+use crate::server::observe::event::Event;
 use crate::server::phase::Phase;
 use crate::server::run::executor::Executor;
 use crate::server::settle::settler::{SettleChannels, Settler};
@@ -50,13 +52,11 @@ pub(crate) struct Components {
 }
 
 impl Components {
-    pub(crate) fn start(server: Server) -> Result<Self, ServerError> {
-        let Server {
-            shared,
-            connections,
-            events,
-            ..
-        } = server;
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        connections: Arc<Connections>,
+        events: mpsc::Receiver<Event>,
+    ) -> Result<Self, ServerError> {
         shared.vitals.begin();
         let (close_observer, observer_ended) = (CancellationToken::new(), CancellationToken::new());
         let ended = observer_ended.clone().drop_guard();
@@ -121,7 +121,7 @@ impl Components {
             let hooks = Hooks::new(shared.clone(), connections, parts.stop_hooks.clone());
             parts.hooks.spawn(hooks.run());
         }
-        parts.others.spawn(tick(shared));
+        parts.others.spawn(tick(shared.clone()));
         Ok(parts)
     }
 

@@ -3,9 +3,10 @@
 pub(crate) mod components;
 #[cfg(unix)]
 pub(crate) mod disposition;
+pub(crate) mod error;
 pub(crate) mod handle;
 pub(crate) mod heartbeat;
 mod observer;
 pub(crate) mod report;
-pub(crate) mod run;
+pub(crate) mod server;
 pub(crate) mod signals;

@@ -4,7 +4,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::broker::{Queue, check_redis, list_of_queues, register_hooks};
 use crate::router::{Router, Routes};
-use crate::server::control::run::Server;
+use crate::server::control::server::Server;
 use crate::server::control::signals::Signals;
 use crate::server::setup::builder::ServerBuilder;
 use crate::server::setup::error::BuildError;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::broker::RedisConfig;
 use crate::defaults;
-use crate::server::control::run::Server;
+use crate::server::control::server::Server;
 use crate::server::observe::event::Event;
 use crate::server::shared::config::{Config, LostLeases, Undecodable, UnknownKind};
 use crate::server::shared::failed_attempt::FailedAttempt;

@@ -7,13 +7,13 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::hook_run;
 use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
 use crate::defaults::{HOOK_GRACE, HOOKS_AT_ONCE};
 use crate::server::settle::report;
 use crate::server::shared::Shared;
 use crate::server::shared::backoff::Backoff;
 use crate::server::shared::connections::Connections;
+use crate::server::upkeep::hook_run;
 
 /// For how long a taken hook is this server's: longer than it may run.
 const HOLD: Duration = Duration::from_secs(30);

@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use rand::random_range;
 
-use super::kept_memory::to_shed;
 use crate::broker::{
     BrokerError, KeptBytes, Lent, Queue, RecordScan, SweepRequest, adopt, lapse_hooks,
     queues_with_any, sweep,
@@ -15,6 +14,7 @@ use crate::server::shared::Shared;
 use crate::server::shared::backoff::Backoff;
 use crate::server::shared::connections::Connections;
 use crate::server::shared::each_queue::EachQueue;
+use crate::server::upkeep::kept_memory::to_shed;
 
 /// Keeps Redis tidy: completed tasks leave at the end of their retention, archives stay within their
 /// caps, and records that stand in no state are found. All in bounded steps.

@@ -1,9 +1,9 @@
 use rmp_serde::Deserializer;
 use serde::de::DeserializeOwned;
 
-use super::Form;
-use super::message_pack::is_too_deep;
-use crate::task::PayloadError;
+use crate::task::codec::Form;
+use crate::task::codec::message_pack::is_too_deep;
+use crate::task::invalid::PayloadError;
 
 /// A value from its bytes, in whichever form they are. Nesting is bounded, because a deep one would
 /// overflow the stack and abort the process. Bytes after the value are an error, because they mean

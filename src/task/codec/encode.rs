@@ -5,11 +5,11 @@ use rmp_serde::Serializer;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Form;
-use super::bounded::{self, Seen};
-use super::decode::decode_as;
-use super::message_pack::{is_too_deep, sorted};
-use crate::task::PayloadError;
+use crate::task::codec::Form;
+use crate::task::codec::bounded::{self, Seen};
+use crate::task::codec::decode::decode_as;
+use crate::task::codec::message_pack::{is_too_deep, sorted};
+use crate::task::invalid::PayloadError;
 
 /// A value as bytes.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::*;
 use crate::defaults::MAX_DEPTH;
-use crate::task::PayloadError;
+use crate::task::invalid::PayloadError;
 
 #[derive(Serialize, Deserialize, Debug, PartialEq)]
 struct Lists(Vec<Lists>);

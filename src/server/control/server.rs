@@ -1,10 +1,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::server::control::components::Components;
+use crate::server::control::error::ServerError;
 use crate::server::control::handle::ServerHandle;
 use crate::server::control::report::Report;
 use crate::server::control::signals::Signals;
@@ -44,24 +44,6 @@ pub struct Server {
     pub(crate) signals: Option<Signals>,
     /// As Redis told it when the server was built.
     pub(crate) redis_version: Option<String>,
-}
-
-/// Why a server could not run.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ServerError {
-    /// The heartbeat's thread could not be started.
-    #[error("the heartbeat's thread could not be started")]
-    Heartbeat(#[source] std::io::Error),
-    /// The thread for the function given to [`on_event`](crate::server::ServerBuilder::on_event) could not be started.
-    #[error("the observer's thread could not be started")]
-    Observer(#[source] std::io::Error),
-    /// A part of the server panicked. What ran was handed back; start the process anew.
-    #[error("the {0} ended unasked, so the server was stopped: restart it, and report this")]
-    Died(&'static str),
-    /// The signal handlers could not be installed.
-    #[error("the signal handlers could not be installed")]
-    Signals(#[source] std::io::Error),
 }
 
 impl Server {
@@ -109,7 +91,7 @@ impl Server {
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<Report, ServerError> {
         let shared = self.shared.clone();
         self.log_start();
-        let started = Components::start(self);
+        let started = Components::start(&shared, self.connections, self.events);
         let mut parts = started.inspect_err(|_| shared.phases.advance(Phase::Stopped))?;
         let died = tokio::select! {
             () = stop => None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{ErrorKind, RedisError};
 use thiserror::Error;
 
-use super::ConnectProblem;
+use crate::broker::connection::problem::ConnectProblem;
 
 /// Shared, because all who wait for one connection get its error.
 type Source = Arc<dyn StdError + Send + Sync>;
