@@ -17,6 +17,7 @@ pub use control::handle::{QueueError, ServerHandle};
 pub use control::report::{Report, StillRunning};
 pub use control::server::Server;
 pub use observe::event::Event;
+pub use observe::event_task::EventTask;
 pub use observe::health::{Health, HealthProblem};
 pub use observe::stats::Stats;
 pub use phase::Phase;

@@ -37,8 +37,8 @@ impl Scene {
             let builder = builder.undecodable(Undecodable::Archive);
             let builder = builder.on_event(move |event| {
                 let text = match event {
-                    Event::Malformed { id, .. } => format!("malformed {id}"),
-                    Event::Archived { id, reason, .. } => format!("{reason} {id}"),
+                    Event::Malformed { task, .. } => format!("malformed {}", task.id),
+                    Event::Archived { task, reason, .. } => format!("{reason} {}", task.id),
                     _ => return,
                 };
                 reports.lock().unwrap().push(text);

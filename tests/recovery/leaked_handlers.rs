@@ -29,11 +29,11 @@ async fn a_blocking_handler_that_never_returns_is_given_up_and_counted() {
     let (leaked_in, leaked) = channel();
     let leaked_in = Mutex::new(leaked_in);
     let builder = settings().builder(&stage).on_event(move |event| {
-        if let windlass::server::Event::HandlerLeaked { id, kind } = event {
+        if let windlass::server::Event::HandlerLeaked { task, .. } = event {
             leaked_in
                 .lock()
                 .unwrap()
-                .send(format!("{kind} {id}"))
+                .send(format!("{} {}", task.kind, task.id))
                 .unwrap();
         }
     });

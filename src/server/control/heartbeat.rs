@@ -152,7 +152,7 @@ impl Heartbeat {
                     Extended::Done => {}
                     Extended::Cancelled => attempt.cancellation.cancel(CancelReason::Requested),
                     Extended::Lost if shared.running.lost(attempt) => {
-                        self.lease_lost(queue, &attempt.leased.id);
+                        self.lease_lost(attempt);
                     }
                     Extended::Lost => {}
                 }
@@ -161,20 +161,19 @@ impl Heartbeat {
         Ok(())
     }
 
-    fn lease_lost(&self, queue: &Queue, id: &str) {
-        let shared = &self.shared;
+    fn lease_lost(&self, attempt: &Attempt) {
+        let (shared, task) = (&self.shared, attempt.name());
         shared.counters.leases_lost.add(1);
         log_limited!(
             shared,
-            &*queue.name,
+            &*task.queue.name,
             warn,
             "the task's lease was lost; its handler is cancelled",
-            task.id = id,
+            task.id = task.id,
+            task.kind = task.kind,
+            attempt = task.attempt,
         );
-        shared.observe(|| Event::LeaseLost {
-            id: id.to_owned(),
-            queue: queue.name.to_string(),
-        });
+        shared.observe(|| Event::lease_lost(task));
     }
 
     /// What `HGETALL` of the server's key shows.

@@ -2,6 +2,7 @@
 //! other room.
 
 pub(crate) mod event;
+pub(crate) mod event_task;
 pub(crate) mod health;
 pub(crate) mod log_limit;
 pub(crate) mod stats;

@@ -1,6 +1,7 @@
 use tracing::Span;
 
 use crate::broker::Queue;
+use crate::server::observe::event_task::EventTask;
 
 /// A task, as logs and events name it.
 #[derive(Debug, Clone, Copy)]
@@ -24,5 +25,14 @@ impl TaskName<'_> {
             lease = tracing::field::Empty,
             server.id = server_id,
         )
+    }
+}
+
+impl From<TaskName<'_>> for EventTask {
+    fn from(name: TaskName<'_>) -> Self {
+        Self {
+            attempt: name.attempt,
+            ..Self::new(name.id, name.kind, &*name.queue.name)
+        }
     }
 }

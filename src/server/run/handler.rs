@@ -152,11 +152,7 @@ fn over_limit(shared: &Shared, attempt: &Attempt, reason: CancelReason) {
         task.kind = attempt.record.kind,
         %reason,
     );
-    shared.observe(|| Event::OverLimit {
-        id: attempt.leased.id.to_string(),
-        kind: attempt.record.kind.clone(),
-        queue: attempt.queue.name.to_string(),
-    });
+    shared.observe(|| Event::over_limit(attempt.name()));
 }
 
 /// Says that a blocking handler was given up, and keeps it in sight until it returns.
@@ -169,9 +165,6 @@ fn leaked(shared: &Shared, attempt: &Arc<Attempt>, slot: Weak<dyn Slot>) {
         task.id = &*attempt.leased.id,
         task.kind = attempt.record.kind,
     );
-    shared.observe(|| Event::HandlerLeaked {
-        id: attempt.leased.id.to_string(),
-        kind: attempt.record.kind.clone(),
-    });
+    shared.observe(|| Event::handler_leaked(attempt.name()));
     shared.leaks.add(attempt.clone(), slot);
 }

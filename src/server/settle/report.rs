@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::broker::{ArchiveReason, Became, DEADLINE_PASSED, DroppedHook, ExpiredTask, How, Queue};
 use crate::server::observe::event::Event;
+use crate::server::observe::event_task::EventTask;
 use crate::server::observe::log_limit::log_limited;
 use crate::server::observe::task_name::TaskName;
 use crate::server::shared::Shared;
@@ -67,11 +68,7 @@ pub(crate) fn hooks_dropped(shared: &Shared, queue: &Queue, hooks: &[DroppedHook
             task.id = id,
             task.kind = kind,
         );
-        shared.observe(|| Event::HookDropped {
-            id: id.clone(),
-            kind: kind.clone(),
-            queue: queue.name.to_string(),
-        });
+        shared.observe(|| Event::hook_dropped(EventTask::new(id, kind, &*queue.name)));
     }
 }
 
@@ -87,13 +84,7 @@ fn retried(shared: &Shared, task: TaskName<'_>, delay: Duration, error: &str) {
         ?delay,
         error,
     );
-    shared.observe(|| Event::Retried {
-        id: task.id.to_owned(),
-        kind: task.kind.to_owned(),
-        queue: task.queue.name.to_string(),
-        delay,
-        error: error.to_owned(),
-    });
+    shared.observe(|| Event::retried(task, delay, error));
 }
 
 fn archived(shared: &Shared, task: TaskName<'_>, reason: ArchiveReason, error: &str) {
@@ -114,13 +105,7 @@ fn archived(shared: &Shared, task: TaskName<'_>, reason: ArchiveReason, error: &
         reason = reason.as_str(),
         error,
     );
-    shared.observe(|| Event::Archived {
-        id: task.id.to_owned(),
-        kind: task.kind.to_owned(),
-        queue: task.queue.name.to_string(),
-        reason,
-        error: error.to_owned(),
-    });
+    shared.observe(|| Event::archived(task, reason, error));
 }
 
 fn deleted(shared: &Shared, task: TaskName<'_>) {
@@ -133,11 +118,7 @@ fn deleted(shared: &Shared, task: TaskName<'_>) {
         task.kind = task.kind,
         attempt = task.attempt,
     );
-    shared.observe(|| Event::Deleted {
-        id: task.id.to_owned(),
-        kind: task.kind.to_owned(),
-        queue: task.queue.name.to_string(),
-    });
+    shared.observe(|| Event::deleted(task));
 }
 
 fn superseded(shared: &Shared, task: TaskName<'_>, error: &str) {
@@ -151,10 +132,5 @@ fn superseded(shared: &Shared, task: TaskName<'_>, error: &str) {
         attempt = task.attempt,
         error,
     );
-    shared.observe(|| Event::Superseded {
-        id: task.id.to_owned(),
-        kind: task.kind.to_owned(),
-        queue: task.queue.name.to_string(),
-        error: error.to_owned(),
-    });
+    shared.observe(|| Event::superseded(task, error));
 }

@@ -189,10 +189,8 @@ impl OfQueue<'_> {
 
     fn refused(&self, ended: &EndedAttempt) {
         self.shared.counters.settles_refused.add(1);
-        self.shared.observe(|| Event::SettleRefused {
-            id: ended.attempt.leased.id.to_string(),
-            queue: self.queue.name.to_string(),
-        });
+        self.shared
+            .observe(|| Event::settle_refused(ended.attempt.name()));
     }
 }
 

@@ -45,10 +45,8 @@ impl Backoff {
     pub(crate) fn failed(&mut self, shared: &Shared, error: &BrokerError) -> Duration {
         if self.failing_since.is_none() {
             self.failing_since = Some(Instant::now());
-            shared.observe(|| Event::ConnectionLost {
-                component: self.component,
-                error: error_text(chain(error)),
-            });
+            let component = self.component;
+            shared.observe(|| Event::connection_lost(component, error_text(chain(error))));
         }
         log_limited!(
             shared,
@@ -78,10 +76,7 @@ impl Backoff {
                 queue.name = self.queue(),
                 ?after,
             );
-            shared.observe(|| Event::ConnectionRestored {
-                component: self.component,
-                after,
-            });
+            shared.observe(|| Event::connection_restored(self.component, after));
         }
     }
 

@@ -26,6 +26,7 @@ use crate::broker::{BrokerError, Keys, Query, Queue, register_hooks};
 use crate::defaults::EVENTS;
 use crate::router::Routes;
 use crate::server::observe::event::Event;
+use crate::server::observe::event_task::EventTask;
 use crate::server::observe::health::Vitals;
 use crate::server::observe::log_limit::{LogLimit, log_limited};
 use crate::server::observe::stats::{Counters, Stats};
@@ -173,10 +174,7 @@ impl Shared {
     pub(crate) fn malformed(&self, queue: &str, ids: &[String]) {
         for id in ids {
             log_limited!(self, queue, error, "a malformed record was set aside", task.id = %id);
-            self.observe(|| Event::Malformed {
-                id: id.clone(),
-                queue: queue.to_owned(),
-            });
+            self.observe(|| Event::malformed(EventTask::new(id, "", queue)));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::broker::{ArchiveReason, HookEnd, Queue, TakenHook};
 use crate::defaults::{HOOK_PAUSE_CAP, HOOK_TIMEOUT};
 use crate::router::{DeadLetter, DeadLetterHook, FailureCause, HookSlot, Outcome};
 use crate::server::observe::event::Event;
+use crate::server::observe::event_task::EventTask;
 use crate::server::shared::Shared;
 use crate::task::RetryPolicy;
 
@@ -70,13 +71,8 @@ pub(super) async fn run(
                 error,
                 "a dead-letter hook failed and will be tried again"
             );
-            let queue = queue.name.to_string();
-            shared.observe(|| Event::HookFailed {
-                id,
-                kind,
-                queue,
-                error,
-            });
+            let task = EventTask::new(id, kind, &*queue.name);
+            shared.observe(|| Event::hook_failed(task, error));
             HookEnd::Again(pause)
         }
     }

@@ -114,11 +114,8 @@ impl Janitor {
                 tasks = tasks_shed,
                 bytes = bytes_shed,
             );
-            self.shared.observe(|| Event::TasksShed {
-                queue: queue.name.to_string(),
-                tasks: tasks_shed,
-                bytes: bytes_shed,
-            });
+            self.shared
+                .observe(|| Event::tasks_shed(&*queue.name, tasks_shed, bytes_shed));
         }
         if archived > 0 || hooks_dropped > 0 {
             tracing::info!(

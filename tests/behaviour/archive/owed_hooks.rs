@@ -119,8 +119,8 @@ async fn one_whose_hook_no_server_has_is_like_all_others_and_runs_it_if_one_come
 fn dropped_hooks() -> (impl Fn(&Event) + Send + Sync + 'static, Seen<String>) {
     let (tell, told) = seen();
     let observer = move |event: &Event| {
-        if let Event::HookDropped { id, kind, queue } = event {
-            let _ = tell.send(format!("{id} {kind} {queue}"));
+        if let Event::HookDropped { task, .. } = event {
+            let _ = tell.send(format!("{} {} {}", task.id, task.kind, task.queue));
         }
     };
     (observer, told)

@@ -88,14 +88,9 @@ async fn a_blocking_hook_that_fails_or_panics_is_told_and_tried_again() {
         });
     owe(&stage, &router, 2).await;
     let settings = stage.server().on_event(move |event| {
-        if let Event::HookFailed {
-            id,
-            kind,
-            queue,
-            error,
-        } = event
-        {
-            let _ = observe.send((id.clone(), format!("{kind} {queue} {error}")));
+        if let Event::HookFailed { task, error, .. } = event {
+            let text = format!("{} {} {error}", task.kind, task.queue);
+            let _ = observe.send((task.id.clone(), text));
         }
     });
     let server = stage.serve_with(settings, router).await;
@@ -148,8 +143,8 @@ async fn hooks_that_never_return_are_each_told_of_and_keep_their_slots() {
         });
     owe(&stage, &router, 9).await;
     let settings = stage.server().on_event(move |event| {
-        if let Event::HookFailed { id, error, .. } = event {
-            let _ = observe.send((id.clone(), error.clone()));
+        if let Event::HookFailed { task, error, .. } = event {
+            let _ = observe.send((task.id.clone(), error.clone()));
         }
     });
     let server = stage.serve_with(settings, router).await;

@@ -30,17 +30,20 @@ async fn export(_: Export) -> Result<(), String> {
 type Told = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
 
 fn note(told: &Told, event: &Event) {
-    let (id, text) = match event {
-        Event::Retried { id, error, .. } => (id, format!("retried: {error}")),
+    let (task, text) = match event {
+        Event::Retried { task, error, .. } => (task, format!("retried: {error}")),
         Event::Archived {
-            id, reason, error, ..
-        } => (id, format!("{reason}: {error}")),
-        Event::Deleted { id, .. } => (id, "deleted".to_owned()),
-        Event::Malformed { id, .. } => (id, "malformed".to_owned()),
+            task,
+            reason,
+            error,
+            ..
+        } => (task, format!("{reason}: {error}")),
+        Event::Deleted { task, .. } => (task, "deleted".to_owned()),
+        Event::Malformed { task, .. } => (task, "malformed".to_owned()),
         _ => return,
     };
     let mut told = told.lock().unwrap();
-    told.entry(id.clone()).or_default().push(text);
+    told.entry(task.id.clone()).or_default().push(text);
 }
 
 #[tokio::test]

@@ -4,10 +4,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windlass::Router;
-use windlass::server::Event;
+use windlass::server::{Event, EventTask};
 use windlass::task::RawTask;
 
 use crate::support::Stage;
+
+fn name(task: &EventTask) -> String {
+    format!(
+        "{} {} {} {}",
+        task.id,
+        task.kind,
+        task.queue,
+        task.attempt.unwrap_or(0)
+    )
+}
 
 #[tokio::test]
 async fn each_failure_is_told_once() {
@@ -18,22 +28,17 @@ async fn each_failure_is_told_once() {
     let settings = settings.on_event(move |event| {
         let note = match event {
             Event::Retried {
-                id,
-                kind,
-                queue,
-                delay,
-                error,
+                task, delay, error, ..
             } => {
-                format!("retried {id} {kind} {queue} {delay:?}: {error}")
+                format!("retried {} {delay:?}: {error}", name(task))
             }
             Event::Archived {
-                id,
-                kind,
-                queue,
+                task,
                 reason,
                 error,
+                ..
             } => {
-                format!("archived {id} {kind} {queue} {reason}: {error}")
+                format!("archived {} {reason}: {error}", name(task))
             }
             other => format!("{other:?}"),
         };
@@ -55,9 +60,9 @@ async fn each_failure_is_told_once() {
     stage.wait_for_state("b", "gone").await;
     server.stop().await;
     let expected = [
-        "retried a fails default 2ms: oh",
-        "retried a fails default 2ms: oh",
-        "archived a fails default retries_exhausted: oh",
+        "retried a fails default 1 2ms: oh",
+        "retried a fails default 2 2ms: oh",
+        "archived a fails default 3 retries_exhausted: oh",
     ];
     assert_eq!(*told.lock().unwrap(), expected);
 }

@@ -167,8 +167,8 @@ fn noting(settings: ServerBuilder) -> (ServerBuilder, Arc<Mutex<Vec<String>>>) {
     let ids = Arc::new(Mutex::new(Vec::new()));
     let noted = ids.clone();
     let settings = settings.on_event(move |event| {
-        if let Event::Malformed { id, .. } = event {
-            noted.lock().unwrap().push(id.to_string());
+        if let Event::Malformed { task, .. } = event {
+            noted.lock().unwrap().push(task.id.clone());
         }
     });
     (settings, ids)

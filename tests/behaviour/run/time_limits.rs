@@ -76,8 +76,8 @@ async fn work_that_is_done_over_its_limit_is_done_and_told() {
     let client = stage.client().await;
     let (tells, mut told) = seen();
     let settings = stage.server().on_event(move |event| {
-        if let Event::OverLimit { id, .. } = event {
-            let _ = tells.send(id.clone());
+        if let Event::OverLimit { task, .. } = event {
+            let _ = tells.send(task.id.clone());
         }
     });
     let (router, mut calls) = puppet();

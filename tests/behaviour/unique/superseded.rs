@@ -38,8 +38,8 @@ async fn an_attempt_that_does_not_succeed_is_dropped_however_it_ends() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let notes = told.clone();
     let settings = stage.server().on_event(move |event| {
-        if let Event::Superseded { id, error, .. } = event {
-            notes.lock().unwrap().push((id.clone(), error.clone()));
+        if let Event::Superseded { task, error, .. } = event {
+            notes.lock().unwrap().push((task.id.clone(), error.clone()));
         }
     });
     let (router, mut calls) = puppet();
