@@ -14,12 +14,11 @@ const IDS: [&str; 3] = ["a", "b", "c"];
 /// Waits until a hook is put off; returns for how long, in ms.
 async fn pause(stage: &Stage, id: &str) -> u64 {
     eventually("it is put off", LIMIT, async || {
-        // It fails at once: what is put off by less than a hold is not held, but was not run yet.
-        let left = stage.score("hooks", id).await?;
-        let left = left.saturating_sub(stage.now().await);
+        // In this order: one script notes both the failure and until when the hook is put off.
         let failed = stage.field(id, "hook_failed").await;
-        let noted = stage.field(id, "noted").await;
-        (failed.is_some() && failed != noted && left > 20_000).then_some(left)
+        let is_new = failed.is_some() && failed != stage.field(id, "noted").await;
+        let due = stage.score("hooks", id).await?;
+        is_new.then_some(due.saturating_sub(stage.now().await))
     })
     .await
 }
