@@ -16,7 +16,7 @@ pub const CONCURRENCY: usize = 32;
 pub const TASK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Failed attempts after which a task is archived instead of retried (as in Sidekiq and asynq).
 pub const MAX_RETRY: u32 = 25;
-/// The longest delay that the default retry formula gives.
+/// The longest delay of the default retry formula, and of a retry policy that names no cap, before jitter.
 pub const RETRY_DELAY_CAP: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The part of its delay by which a retry policy varies it, up or down: what failed together does not
 /// come back together.
@@ -48,7 +48,7 @@ pub const TCP_KEEPALIVE: Duration = Duration::from_secs(15);
 pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a server puts off a task of a kind that it does not know, or whose payload it cannot
 /// decode; the real delay is this ± half.
-pub const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(10);
+pub const PUT_OFF: Duration = Duration::from_secs(10);
 /// How often a task is put off whose payload its servers cannot decode, as one of an unknown kind is:
 /// for about 10 min. Then it is archived.
 pub const MAX_UNDECODABLE: u32 = 60;

@@ -92,8 +92,9 @@ impl Inspector {
         self.end(queue, id, EndWish::Delete, false).await
     }
 
-    /// Cancels a task: one that waits is ended at once; of one that runs the handler is told, and what
-    /// the handler then answers wins over the mode. A later cancel or archive of a task that still runs
+    /// Cancels a task: one that waits is ended at once; of one that runs the handler is told. If the
+    /// handler then succeeds, or gives a verdict that ends its task, that holds; what would have led to
+    /// another attempt ends by the mode. A later cancel or archive of a task that still runs
     /// changes the mode only to a stronger one. A cancelled task owes its dead-letter hook.
     ///
     /// One that has ended stays as it is, and the answer says that it has: to remove it and its result,

@@ -98,6 +98,31 @@ fn the_table_of_transitions_has_every_script() {
 }
 
 #[test]
+fn the_table_of_what_scripts_share_has_every_file() {
+    let architecture = text("ARCHITECTURE.md");
+    let table = rows(section(&architecture, "### What scripts share"));
+    let mut listed: Vec<_> = table.iter().flat_map(|row| quoted(row[0])).collect();
+    listed.sort_unstable();
+    let mut files: Vec<_> = below("lua/shared", "lua")
+        .iter()
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort_unstable();
+    assert_eq!(listed, files);
+}
+
+#[test]
+fn the_scripts_that_leave_a_wake_token_are_marked() {
+    let architecture = text("ARCHITECTURE.md");
+    let table = rows(section(&architecture, "### Transitions"));
+    for name in table.iter().flat_map(|row| row[0].split(", ")) {
+        let script = text(format!("lua/{}.lua", quoted(name)[0]));
+        let wakes = script.lines().any(|line| line.trim() == "wake()");
+        assert_eq!(name.ends_with('†'), wakes, "{name}");
+    }
+}
+
+#[test]
 fn the_head_start_of_a_priority_is_what_the_docs_say() {
     let base = text("lua/shared/score.lua");
     let (_, rest) = base

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use crate::broker::{How, LostLease, Queue, Record};
-use crate::defaults::UNKNOWN_KIND_DELAY;
+use crate::defaults::PUT_OFF;
 use crate::router::{FailureCause, Outcome, Verdict};
 use crate::server::observe::log_limit::log_limited;
 use crate::server::settle::decide::{self, Advice, LEASE_EXPIRED};
@@ -87,7 +87,7 @@ pub(crate) fn unknown_kind(shared: &Shared, attempt: &Attempt) -> How {
 
 /// For how long a task is put off that another server may be able to run.
 fn put_off() -> Duration {
-    UNKNOWN_KIND_DELAY.mul_f64(rand::random_range(0.5..1.5))
+    PUT_OFF.mul_f64(rand::random_range(0.5..1.5))
 }
 
 fn is_failure(shared: &Shared, error: &(dyn StdError + Send + Sync + 'static)) -> bool {

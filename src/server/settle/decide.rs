@@ -27,7 +27,7 @@ pub(crate) enum Ended {
 /// What the server's settings and the user's functions say of a failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Advice {
-    /// It counts as a failure.
+    /// It counts as a failure. Of a payload that does not decode: it is not put off, but archived.
     pub(crate) spends_retry: bool,
     /// Until the next attempt, if there is one.
     pub(crate) delay: Duration,
