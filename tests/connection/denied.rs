@@ -12,8 +12,8 @@ use windlass::task::RawTask;
 use windlass::{Inspector, Router};
 
 use crate::fixture::{Running, Stage};
-use crate::log::Log;
 use crate::seen::seen;
+use crate::support::Log;
 use crate::support::{HOUR, LIMIT, RedisServer, puppet, task};
 
 /// A stage of a user with these permissions.

@@ -7,7 +7,7 @@ use windlass::Router;
 use windlass::server::{HealthProblem, Phase, ServerHandle};
 use windlass::task::RawTask;
 
-use crate::log::Log;
+use crate::support::Log;
 use crate::support::{LIMIT, RedisServer, Running, Stage, eventually, puppet, seen, task};
 
 #[tokio::test]

@@ -8,7 +8,6 @@ mod config;
 mod denied;
 mod health;
 mod loading;
-mod log;
 mod lost_reply;
 mod memory_full;
 mod outage;

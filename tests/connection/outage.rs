@@ -10,8 +10,8 @@ use windlass::Router;
 use windlass::task::RawTask;
 
 use crate::fixture::{LIMIT, Stage};
-use crate::log::Log;
 use crate::seen::seen;
+use crate::support::Log;
 use crate::support::{RedisServer, child, eventually};
 
 const AWAY: Duration = Duration::from_secs(6);

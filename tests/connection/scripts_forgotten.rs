@@ -8,7 +8,7 @@ use windlass::task::RawTask;
 use windlass::{NewTask, Router, TaskContext, TaskError};
 
 use crate::fixture::{LIMIT, Stage};
-use crate::log::Log;
+use crate::support::Log;
 use crate::support::RedisServer;
 
 const LOAD: Duration = Duration::from_secs(3);

@@ -5,7 +5,7 @@ use windlass::Router;
 use windlass::task::RawTask;
 
 use crate::fixture::Stage;
-use crate::log::Log;
+use crate::support::Log;
 use crate::support::RedisServer;
 
 /// The warnings of a server that is built on a Redis with this configuration.

@@ -23,6 +23,7 @@
 //! - [`wait`]: wait on a condition, with a limit, instead of sleeping.
 //! - [`proxy`]: a network between a client and Redis that fails on demand.
 //! - [`lag`]: how late this machine itself is.
+//! - [`log`]: what the library logs.
 //! - [`child`]: a test's other half in a process of its own, to be killed.
 //!
 //! Whatever ends the test process, SIGKILL included, no server, no child and no
@@ -33,6 +34,7 @@
 
 pub mod child;
 mod lag;
+mod log;
 pub mod prefix;
 mod process;
 pub mod proxy;
@@ -46,6 +48,7 @@ pub mod stage;
 pub mod wait;
 
 pub use self::lag::Lag;
+pub use self::log::Log;
 pub use self::prefix::unique_prefix;
 pub use self::proxy::{Mode, Proxy};
 pub use self::puppet::{Call, Calls, puppet, puppet_for};

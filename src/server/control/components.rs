@@ -207,6 +207,7 @@ impl Components {
             )
         };
         let _ = timeout(LAST_WORDS, last_words).await;
+        shared.log_limit.tell_all_suppressed(&shared.id);
         shared.phases.advance(Phase::Stopped);
         self.report()
     }

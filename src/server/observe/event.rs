@@ -36,7 +36,8 @@ pub enum Event {
         /// What it failed with.
         error: String,
     },
-    /// A task was given up.
+    /// A task was given up. One that an [`Inspector`](crate::Inspector) archives while it waits is not told of:
+    /// its caller knows.
     #[non_exhaustive]
     Archived {
         /// Which task.

@@ -40,7 +40,16 @@ impl LogLimit {
 
     /// Says how many were held back of the messages that have not come since, and forgets them.
     pub(crate) fn tell_suppressed(&self, server: &str) {
-        for ((message, queue), suppressed) in self.over() {
+        Self::tell(server, self.older_than(PAUSE));
+    }
+
+    /// Says how many were held back of all messages: of a server that ends, so that the numbers in the log add up.
+    pub(crate) fn tell_all_suppressed(&self, server: &str) {
+        Self::tell(server, self.older_than(Duration::ZERO));
+    }
+
+    fn tell(server: &str, held_back: Vec<(Key, u64)>) {
+        for ((message, queue), suppressed) in held_back {
             tracing::info!(
                 server.id = server,
                 queue = &*queue,
@@ -50,10 +59,10 @@ impl LogLimit {
         }
     }
 
-    /// Forgets the messages that may be logged again. Returns those of which some were held back.
-    fn over(&self) -> Vec<(Key, u64)> {
+    /// Forgets the messages that were last logged so long ago. Returns those of which some were held back.
+    fn older_than(&self, age: Duration) -> Vec<(Key, u64)> {
         let mut states = self.0.lock();
-        let over = states.extract_if(|_, state| state.last.elapsed() >= PAUSE);
+        let over = states.extract_if(|_, state| state.last.elapsed() >= age);
         let over = over.map(|(key, state)| (key, state.suppressed));
         over.filter(|(_, suppressed)| *suppressed > 0).collect()
     }
@@ -114,8 +123,10 @@ mod tests {
         }
         age(&limit, "some", "q");
         age(&limit, "one", "q");
-        assert_eq!(limit.over(), [(("some", "q".into()), 2)]);
-        assert_eq!(limit.over(), []);
+        assert_eq!(limit.older_than(PAUSE), [(("some", "q".into()), 2)]);
+        assert_eq!(limit.older_than(PAUSE), []);
         assert_eq!(limit.pass("some", "q"), Some(0));
+        let at_the_end = limit.older_than(Duration::ZERO);
+        assert_eq!(at_the_end, [(("now", "q".into()), 2)]);
     }
 }

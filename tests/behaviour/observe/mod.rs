@@ -3,5 +3,6 @@
 mod counters;
 mod deaths;
 mod events;
+mod many_deaths;
 mod observer;
 mod spans;

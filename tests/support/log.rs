@@ -35,6 +35,20 @@ impl Log {
             .filter(|line| line.contains(text))
             .count()
     }
+
+    /// How often this was to be logged: each line says how many before it were held back.
+    pub fn told(&self, message: &str) -> u64 {
+        let held_back = format!("held back since it was last logged: {message}");
+        let lines = self.lines().into_iter();
+        let lines = lines.filter(|line| line.contains(message));
+        let counts = lines.map(|line| {
+            let (_, count) = line.split_once("suppressed=").expect("it says how many");
+            let digits = count.split(|c: char| !c.is_ascii_digit()).next();
+            let suppressed: u64 = digits.unwrap_or_default().parse().expect("a number");
+            suppressed + u64::from(!line.contains(&held_back))
+        });
+        counts.sum()
+    }
 }
 
 impl Write for Log {
