@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- complete: active → gone, or → completed for its retention.
+-- complete: active → gone, or → completed for its retention unless it is revoked.
 --
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2…] for each task: id, lease holder (`number@server`), 1 when its record has a lock or a
---          retention (else 0), the result (empty: none)
+--          retention (`revoked` when its handler revoked it; else 0), the result (empty: none)
 -- returns  for each task 1 (done), 0 (there is no such lease) or -1 (another lease lives)
 --
 -- Keeps: only the holder of the current lease settles. A record is read only where the caller says
@@ -16,7 +16,9 @@ local function read_tasks()
   local tasks, ids = {}, {}
   for at = 2, #ARGV, 4 do
     local id, holder, has_end_effects, result = unpack(ARGV, at, at + 3)
-    tasks[#tasks + 1] = { holder = holder, has_end_effects = has_end_effects == '1', result = result }
+    tasks[#tasks + 1] = {
+      holder = holder, has_end_effects = has_end_effects ~= '0', is_revoked = has_end_effects == 'revoked', result = result,
+    }
     ids[#ids + 1] = id
   end
   return tasks, ids
@@ -45,7 +47,7 @@ for i, id in ipairs(ids) do
     if record then
       locks[#locks + 1] = lock_to_free(id, record.unique)
     end
-    local retention = record and finite(record.retention) or 0
+    local retention = record and not task.is_revoked and finite(record.retention) or 0
     if retention > 0 then
       kept[#kept + 1] = {
         id = id, until_ms = now + retention, result = task.result,

@@ -200,6 +200,10 @@ fn leases(model: &Model) -> Weighted {
                 .boxed(),
         ),
         (
+            often(2),
+            vec(held.clone(), 1..4).prop_map(Op::Revoke).boxed(),
+        ),
+        (
             settled(8),
             retries(held.clone())
                 .prop_map(|tasks| Op::Retry {

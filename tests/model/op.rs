@@ -27,6 +27,7 @@ pub enum Op {
         note: &'static str,
     },
     Complete(Vec<(Held, Option<&'static str>)>),
+    Revoke(Vec<Held>),
     Retry {
         by: Settler,
         tasks: Vec<Retry>,

@@ -30,6 +30,7 @@ impl Display for Op {
                 };
                 write!(f, "complete {}", list(tasks.iter().map(task)))
             }
+            Op::Revoke(tasks) => write!(f, "revoke {}", list(tasks)),
             Op::Retry { by, tasks } => write!(f, "retry{by} {}", list(tasks)),
             Op::Archive { by, tasks } => write!(f, "archive{by} {}", list(tasks)),
             Op::Defer(tasks) => write!(f, "defer {}", list(tasks)),

@@ -39,6 +39,7 @@ fn smaller(op: &Op) -> Vec<Op> {
             tasks,
         }),
         Op::Complete(tasks) => fewer(tasks, Op::Complete),
+        Op::Revoke(tasks) => fewer(tasks, Op::Revoke),
         Op::Retry { by, tasks } => fewer(tasks, |tasks| Op::Retry { by: *by, tasks }),
         Op::Archive { by, tasks } => fewer(tasks, |tasks| Op::Archive { by: *by, tasks }),
         Op::Defer(tasks) => fewer(tasks, Op::Defer),

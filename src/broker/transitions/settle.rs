@@ -33,12 +33,17 @@ pub(crate) struct Settlement {
 /// What becomes of a task whose lease ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum How {
-    /// active → gone, or → completed for its retention: done, or revoked by its handler.
+    /// active → gone, or → completed for its retention: done.
     Complete {
         /// From the claim: its record has a lock or a retention.
         has_end_effects: bool,
         /// Kept for the task's retention.
         result: Option<Vec<u8>>,
+    },
+    /// active → gone, whatever its retention: its handler says that nobody needs it any more.
+    Revoke {
+        /// As in `Complete`.
+        has_end_effects: bool,
     },
     /// active → retry, or → pending when the delay is zero: a failed attempt that is repeated.
     Retry {
@@ -110,7 +115,7 @@ impl How {
     /// What becomes of the task where nothing speaks against it.
     pub(crate) fn wanted(&self) -> Became {
         match self {
-            Self::Complete { .. } => Became::Completed,
+            Self::Complete { .. } | Self::Revoke { .. } => Became::Completed,
             Self::Retry { .. } => Became::Retried,
             Self::Archive { reason, .. } => Became::Archived(*reason),
             Self::Defer { .. } => Became::Deferred,
@@ -122,7 +127,10 @@ impl How {
     pub(crate) fn error(&self) -> &str {
         match self {
             Self::Retry { error, .. } | Self::Archive { error, .. } => error,
-            Self::Complete { .. } | Self::Defer { .. } | Self::Release { .. } => "",
+            Self::Complete { .. }
+            | Self::Revoke { .. }
+            | Self::Defer { .. }
+            | Self::Release { .. } => "",
         }
     }
 
@@ -130,13 +138,16 @@ impl How {
     pub(crate) fn delay(&self) -> Duration {
         match self {
             Self::Retry { delay, .. } | Self::Defer { delay, .. } => *delay,
-            Self::Complete { .. } | Self::Archive { .. } | Self::Release { .. } => Duration::ZERO,
+            Self::Complete { .. }
+            | Self::Revoke { .. }
+            | Self::Archive { .. }
+            | Self::Release { .. } => Duration::ZERO,
         }
     }
 
     fn script(&self) -> &'static Script {
         match self {
-            Self::Complete { .. } => &COMPLETE,
+            Self::Complete { .. } | Self::Revoke { .. } => &COMPLETE,
             Self::Retry { .. } => &RETRY,
             Self::Archive { .. } => &ARCHIVE,
             Self::Defer { .. } => &DEFER,
@@ -148,7 +159,7 @@ impl How {
     pub(crate) fn most_in_a_call(&self) -> usize {
         match self {
             // Reads few records.
-            Self::Complete { .. } => SCRIPT_TASKS,
+            Self::Complete { .. } | Self::Revoke { .. } => SCRIPT_TASKS,
             _ => SCRIPT_RECORDS,
         }
     }
@@ -170,6 +181,9 @@ impl How {
             } => call
                 .arg(u8::from(*has_end_effects))
                 .arg(result.as_deref().unwrap_or_default()),
+            Self::Revoke { has_end_effects } => call
+                .arg(if *has_end_effects { "revoked" } else { "0" })
+                .arg(""),
             Self::Retry {
                 delay,
                 spends_retry,
@@ -233,7 +247,7 @@ pub(crate) async fn settle(
     let mut call = script.on(&queue.base);
     match (&first.how, by) {
         // Only a holder knows that its handler has come to the end.
-        (How::Complete { .. }, _) => {}
+        (How::Complete { .. } | How::Revoke { .. }, _) => {}
         (_, By::Holder) => drop(call.arg("")),
         (_, By::Recoverer { skew }) => drop(call.arg(skew.as_millis() as u64)),
     }

@@ -42,7 +42,8 @@ impl TaskError {
         Self::new(Verdict::RetryAfter(delay), error.into())
     }
 
-    /// The task is dropped, neither tried again nor archived: nobody needs it any more.
+    /// The task is dropped, neither tried again nor archived nor kept for its retention: nobody needs it any
+    /// more. Who waits for it is told that it is gone.
     pub fn revoke(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(Verdict::Revoke, error.into())
     }

@@ -16,7 +16,7 @@ pub enum Verdict {
     RetryAfter(Duration),
     /// It is archived now, also if it has retries left.
     SkipRetry,
-    /// It is dropped: neither tried again nor archived.
+    /// It is dropped: neither tried again nor archived, and not kept for its retention.
     Revoke,
     /// It runs again after this delay, and this attempt does not count as failed.
     Snooze(Duration),

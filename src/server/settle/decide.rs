@@ -104,7 +104,11 @@ fn completed(record: &Record, result: Option<Vec<u8>>) -> How {
 
 fn failed(record: &Record, failure: &Failure, advice: Advice) -> How {
     let reason = match failure.verdict() {
-        Verdict::Revoke => return completed(record, None),
+        Verdict::Revoke => {
+            return How::Revoke {
+                has_end_effects: record.has_end_effects,
+            };
+        }
         Verdict::Snooze(delay) => {
             return How::Defer {
                 delay,

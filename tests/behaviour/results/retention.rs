@@ -7,7 +7,7 @@ use windlass::Router;
 use windlass::client::WaitOutcome;
 use windlass::task::{RawTask, TaskState};
 
-use crate::support::{HOUR, Stage, ms, task};
+use crate::support::{HOUR, LIMIT, Stage, ms, task};
 
 #[tokio::test]
 async fn a_result_is_kept_for_the_retention_and_gone_after_it() {
@@ -135,14 +135,20 @@ async fn a_result_that_is_too_large_archives_its_task() {
 }
 
 #[tokio::test]
-async fn a_revoked_task_with_a_retention_has_no_result() {
+async fn a_revoked_task_is_dropped_whatever_its_retention() {
     let stage = Stage::new("revoked").await;
     let client = stage.client().await;
     let (server, mut calls) = stage.serve_puppet().await;
     let enqueued = client.enqueue(task("x")).retention(HOUR).await;
     let id = enqueued.unwrap().id;
-    calls.next().await.revoke();
-    let record = stage.wait_for_state(&id, "completed").await;
-    assert!(!record.contains_key("result"));
+    let call = calls.next().await;
+    let wait = client.wait::<String>("default", &id, LIMIT);
+    let (told, ()) = tokio::join!(wait, async { call.revoke() });
+    assert!(matches!(told, Ok(WaitOutcome::Gone)), "{told:?}");
+    stage.wait_for_state(&id, "gone").await;
+    // Its id is free again.
+    let again = client.enqueue(task("x")).id(&id).await.unwrap();
+    assert!(again.is_new());
+    calls.next().await.complete();
     server.stop().await;
 }

@@ -70,6 +70,15 @@ impl Model {
     }
 
     pub(super) fn complete(&mut self, tasks: &[(Held, Option<&'static str>)]) -> Answer {
+        self.end_well(tasks, true)
+    }
+
+    pub(super) fn revoke(&mut self, tasks: &[Held]) -> Answer {
+        let tasks: Vec<_> = tasks.iter().map(|&held| (held, None)).collect();
+        self.end_well(&tasks, false)
+    }
+
+    fn end_well(&mut self, tasks: &[(Held, Option<&'static str>)], keeps: bool) -> Answer {
         let mut answers = Vec::new();
         let (mut done, mut stale) = (BTreeSet::new(), 0);
         for &(held, result) in tasks {
@@ -81,7 +90,7 @@ impl Model {
             stale += usize::from(answer == Settled::Stale);
             if answer == MAY {
                 done.insert(held.id);
-                self.finish(held.id, result, reads);
+                self.finish(held.id, result, reads, keeps);
             }
             answers.push(answer);
         }
@@ -90,7 +99,7 @@ impl Model {
         Answer::Settled(answers)
     }
 
-    fn finish(&mut self, id: Id, result: Option<&'static str>, reads: bool) {
+    fn finish(&mut self, id: Id, result: Option<&'static str>, reads: bool, keeps: bool) {
         let now = self.now_ms();
         let task = self.tasks.get_mut(id).expect("it has a lease");
         // A record that is not read is removed as it is.
@@ -106,7 +115,7 @@ impl Model {
             return;
         }
         let claimed_at = task.lease().map(|lease| lease.claimed_at);
-        if task.retention > 0 {
+        if keeps && task.retention > 0 {
             task.started_at = task.started_at.or(claimed_at);
             task.stands = Stands::Completed(now + task.retention);
             task.completed_at = Some(now);

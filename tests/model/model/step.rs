@@ -21,6 +21,7 @@ impl Model {
             Op::Extend { lease, tasks } => return self.extend(*lease, tasks),
             Op::Progress { task, note } => return self.progress(*task, note),
             Op::Complete(tasks) => return self.complete(tasks),
+            Op::Revoke(tasks) => return self.revoke(tasks),
             Op::Retry { by, tasks } => return self.retry(*by, tasks),
             Op::Archive { by, tasks } => return self.archive(*by, tasks),
             Op::Defer(tasks) => return self.defer(tasks),

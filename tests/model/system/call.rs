@@ -57,6 +57,14 @@ impl System {
                 };
                 (By::Holder, tasks.iter().map(completion).collect())
             }
+            Op::Revoke(tasks) => {
+                let revocation = |held: &op::Held| {
+                    let task = leased(held);
+                    let has_end_effects = self.end_effects.contains(&key(&task));
+                    settlement(task, How::Revoke { has_end_effects })
+                };
+                (By::Holder, tasks.iter().map(revocation).collect())
+            }
             Op::Retry { by, tasks } => {
                 let retry = |retry: &op::Retry| {
                     let how = How::Retry {

@@ -39,6 +39,10 @@ fn archive(reason: ArchiveReason, lost: Option<u32>, error: &str) -> How {
     }
 }
 
+const REVOKE: How = How::Revoke {
+    has_end_effects: false,
+};
+
 fn complete(result: Option<Vec<u8>>) -> How {
     How::Complete {
         has_end_effects: false,
@@ -77,7 +81,7 @@ fn what_becomes_of_a_task_after_a_failure() {
             after(0, 1, TaskError::skip_retry("oh"), COUNTS),
             archive(Skipped, None, "oh"),
         ),
-        (after(1, 1, TaskError::revoke("oh"), COUNTS), complete(None)),
+        (after(1, 1, TaskError::revoke("oh"), COUNTS), REVOKE),
         (after(1, 1, TaskError::snooze(DELAY), COUNTS), snoozed),
     ] {
         assert_eq!(how, expected);
