@@ -274,6 +274,7 @@ fn servers(model: &Model) -> Weighted {
     let end = prop_oneof![
         4 => Just(HookEnd::Done),
         1 => Just(HookEnd::Back),
+        1 => Just(HookEnd::Dropped),
         1 => span().prop_map(|ms| HookEnd::Again(Duration::from_millis(ms))),
     ];
     let hook_done = (owed, prop::bool::weighted(0.2), end);

@@ -68,6 +68,8 @@ pub(crate) struct TakenHook {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookEnd {
     Done,
+    /// Cannot run, because its task cannot be read.
+    Dropped,
     /// Not run to its end: owed at once.
     Back,
     /// Failed: to be tried again after this long.
@@ -157,6 +159,7 @@ pub(crate) async fn end_hooks(
     for (id, not_before, end) in ends {
         call.arg(id).arg(not_before).arg(match end {
             HookEnd::Done => "done".to_owned(),
+            HookEnd::Dropped => "dropped".to_owned(),
             HookEnd::Back => "back".to_owned(),
             HookEnd::Again(delay) => delay_ms(delay).to_string(),
         });

@@ -96,8 +96,8 @@ pub enum Event {
         /// What the hook failed with.
         error: String,
     },
-    /// A dead-letter hook was owed and will never run: its task left the archive, because of its limits,
-    /// and either no server has the hook any more or it was owed for longer than
+    /// A dead-letter hook was owed and will never run: its task cannot be read, or left the archive because of
+    /// its limits, and then either no server has the hook any more or it was owed for longer than
     /// [`keep_for_hooks`](crate::server::ServerBuilder::keep_for_hooks).
     #[non_exhaustive]
     HookDropped {

@@ -58,9 +58,12 @@ stats! {
     shed,
     /// Dead-letter hooks that ran to their end.
     hooks_run,
+    /// Dead-letter hooks that failed, panicked or took too long, and are tried again.
+    hooks_failed,
     /// Dead-letter hooks that were cut off when the server stopped, and are owed as before.
     hooks_cut,
-    /// Dead-letter hooks that were owed and will never run, because their tasks left the archive.
+    /// Dead-letter hooks that were owed and will never run, because their tasks left the archive or cannot
+    /// be read.
     hooks_dropped,
     /// Panics in handlers and other functions of the user's.
     panics,

@@ -64,7 +64,7 @@ pub(crate) fn hooks_dropped(shared: &Shared, queue: &Queue, hooks: &[DroppedHook
             shared,
             &*queue.name,
             warn,
-            "the task left the archive before its dead-letter hook ran: the hook is dropped",
+            "a dead-letter hook is dropped: its task has left the archive, or cannot be read",
             task.id = id,
             task.kind = kind,
         );

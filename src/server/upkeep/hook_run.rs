@@ -22,7 +22,7 @@ pub(super) async fn run(
 ) -> HookEnd {
     // What cannot be read is malformed, and no hook can be given it.
     let Ok(record) = taken.record else {
-        return HookEnd::Done;
+        return HookEnd::Dropped;
     };
     let Some(hook) = shared.routes.hook(&record.kind) else {
         return HookEnd::Back;
@@ -60,6 +60,7 @@ pub(super) async fn run(
             if problem.is_panic {
                 shared.counters.panics.add(1);
             }
+            shared.counters.hooks_failed.add(1);
             let error = problem.text;
             // Each one, because each is a letter that somebody waits for.
             tracing::warn!(

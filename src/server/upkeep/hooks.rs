@@ -7,7 +7,7 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::broker::{BrokerError, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
+use crate::broker::{BrokerError, DroppedHook, HookEnd, Queue, TakenHook, end_hooks, take_hooks};
 use crate::defaults::{HOOK_GRACE, HOOKS_AT_ONCE};
 use crate::server::settle::report;
 use crate::server::shared::Shared;
@@ -38,6 +38,15 @@ struct Held {
     id: String,
     not_before: String,
     slot: Weak<OwnedSemaphorePermit>,
+}
+
+impl Held {
+    fn dropped(&self) -> DroppedHook {
+        DroppedHook {
+            id: self.id.clone(),
+            kind: String::new(),
+        }
+    }
 }
 
 /// A hook that has ended, and how.
@@ -147,10 +156,14 @@ impl Hooks {
     }
 
     async fn tell(&self, queue: &Queue, ends: &[(&Held, HookEnd)]) -> Result<(), BrokerError> {
-        let ends = ends
+        let told = ends
             .iter()
             .map(|(held, end)| (&*held.id, &*held.not_before, *end));
-        end_hooks(&self.connections.pool, queue, ends).await
+        end_hooks(&self.connections.pool, queue, told).await?;
+        let dropped = ends.iter().filter(|(_, end)| *end == HookEnd::Dropped);
+        let dropped: Vec<_> = dropped.map(|(held, _)| held.dropped()).collect();
+        report::hooks_dropped(&self.shared, queue, &dropped);
+        Ok(())
     }
 
     /// Gives the hooks that run a little more time, cuts off the others, and tells Redis.

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use redis::AsyncCommands;
 use windlass::handler::DeadLetter;
+use windlass::server::Event;
 
-use super::{hurry, serve_hooked, until_none_is_owed};
-use crate::support::{Stage, puppet, task, within};
+use super::{hooked, hurry, serve_hooked, until_none_is_owed};
+use crate::support::{Stage, puppet, seen, task, within};
 
 #[tokio::test]
 async fn a_hook_that_fails_is_tried_again() {
@@ -40,6 +42,44 @@ async fn a_hook_that_fails_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_hook_whose_task_cannot_be_read_is_dropped_and_told() {
+    let stage = Stage::new("unreadable").await;
+    let client = stage.client().await;
+    let (router, mut calls) = puppet();
+    // The hook is known, and a server that has none archives the task.
+    drop(
+        stage
+            .server()
+            .build(hooked(router.clone(), "kind").0)
+            .await
+            .unwrap(),
+    );
+    let server = stage.serve(router).await;
+    client.enqueue(task("x")).id("dead").await.unwrap();
+    calls.next().await.skip();
+    stage.wait_for_state("dead", "archived").await;
+    server.stop().await;
+    let record = stage.record_key("dead");
+    let _: () = stage.redis().hset(record, "retried", "many").await.unwrap();
+    let (tell, mut told) = seen();
+    let settings = stage.server().on_event(move |event| {
+        if let Event::HookDropped { task, .. } = event {
+            let _ = tell.send(task.id.clone());
+        }
+    });
+    let (router, _letters) = hooked(puppet().0, "kind");
+    let server = stage.serve_with(settings, router).await;
+    assert_eq!(told.next().await, "dead");
+    let stats = server.stop().await.stats;
+    assert_eq!((stats.hooks_run, stats.hooks_dropped), (0, 1));
+    let totals = (
+        stage.total("hooks_run").await,
+        stage.total("hooks_dropped").await,
+    );
+    assert_eq!(totals, (0, 1));
+}
+
+#[tokio::test]
 async fn a_hook_that_panics_is_caught_counted_and_tried_again() {
     let stage = Stage::new("panics").await;
     let client = stage.client().await;
@@ -65,6 +105,7 @@ async fn a_hook_that_panics_is_caught_counted_and_tried_again() {
     assert_eq!(tries.load(Ordering::Relaxed), 3);
     let report = server.stop().await;
     assert_eq!((report.stats.hooks_run, report.stats.panics), (1, 2));
+    assert_eq!(report.stats.hooks_failed, 2);
 }
 
 #[tokio::test]
@@ -83,7 +124,8 @@ async fn a_hook_that_hangs_is_given_up_and_tried_again() {
     hurry(&stage, "dead").await;
     letters.next().await.done();
     until_none_is_owed(&stage).await;
-    assert_eq!(server.stop().await.stats.hooks_run, 1);
+    let stats = server.stop().await.stats;
+    assert_eq!((stats.hooks_run, stats.hooks_failed), (1, 1));
     stage.audit().await;
 }
 

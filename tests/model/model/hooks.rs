@@ -93,7 +93,7 @@ impl Model {
 
     pub(super) fn end_hooks(&mut self, ends: &[HookDone]) -> Answer {
         let now = self.now_ms();
-        let (mut run, mut seen) = (0, BTreeSet::new());
+        let (mut run, mut dropped, mut seen) = (0, 0, BTreeSet::new());
         for end in ends {
             let not_before = self.hold(end);
             self.named.push(not_before.to_string());
@@ -102,7 +102,7 @@ impl Model {
             };
             if task.hook == Some(not_before) && seen.insert(end.id) {
                 task.hook = match end.end {
-                    HookEnd::Done => None,
+                    HookEnd::Done | HookEnd::Dropped => None,
                     HookEnd::Back => Some(now),
                     HookEnd::Again(delay) => {
                         task.hook_failed += 1;
@@ -110,9 +110,11 @@ impl Model {
                     }
                 };
                 run += usize::from(end.end == HookEnd::Done);
+                dropped += usize::from(end.end == HookEnd::Dropped);
             }
         }
         self.count("hooks_run", run);
+        self.count("hooks_dropped", dropped);
         Answer::Nothing
     }
 
