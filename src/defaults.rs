@@ -33,6 +33,8 @@ pub const SCAN: Duration = Duration::from_secs(2);
 pub const MAX_LOST: u32 = 3;
 /// The highest priority; the lowest and default one is 0.
 pub const MAX_PRIORITY: u8 = 9;
+/// How much longer than it did a pending task counts as having waited, for each level of its priority.
+pub const PRIORITY_HEAD_START: Duration = Duration::from_secs(60);
 /// How long a shutdown waits for running handlers before it cancels them (Kubernetes kills at 30 s).
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(20);
 /// How long a cancelled handler may go on before it is given up.

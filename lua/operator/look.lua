@@ -4,7 +4,7 @@
 -- KEYS[1]  the queue's base key
 -- ARGV[1]  time in µs, or empty
 -- ARGV[2]  id
--- returns  { state ('' when there is no such task), its score, its lease or '', { field, value, … } }
+-- returns  { state ('' when there is no such task), its score, from 0 to 2^53, its lease or '', { field, value, … } }
 --
 -- Keeps: reads only.
 -- Uses: values, keys, records
@@ -15,6 +15,6 @@ if not set then
 end
 local record = redis.pcall('HGETALL', record_key(ARGV[2]))
 return {
-  set, int(score), redis.call('HGET', key('leases'), ARGV[2]) or '',
+  set, int(math.min(math.max(finite(score) or score, 0), 9007199254740992)), redis.call('HGET', key('leases'), ARGV[2]) or '',
   record.err and {} or record,
 }

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::broker::operator::Look;
+use crate::defaults::{MAX_RETRY, PRIORITY_HEAD_START, TASK_TIMEOUT};
 use crate::task::TaskState;
 
 /// One task, as it is in Redis.
@@ -15,7 +17,8 @@ pub struct TaskInfo {
     /// Where it stands.
     pub state: TaskState,
     /// When something happens to it next: when it is due (scheduled, retry), when its lease expires
-    /// (active), when it may be removed (completed); or when it died (archived), or became pending.
+    /// (active), when it may be removed (completed); or when it died (archived), or became pending. A time
+    /// that somebody wrote by hand and no clock can show is the nearest one that it can.
     pub at: SystemTime,
     /// Its kind.
     pub kind: String,
@@ -23,9 +26,15 @@ pub struct TaskInfo {
     pub payload: Vec<u8>,
     /// How many of its tries have failed.
     pub retried: u32,
+    /// How many may fail before it is archived.
+    pub max_retry: u32,
+    /// From 0 to 9: see [`NewTask::priority`](crate::NewTask::priority).
+    pub priority: u8,
+    /// How long an attempt may take; `None`: as long as it likes.
+    pub timeout: Option<Duration>,
     /// The server that runs it.
     pub server: Option<String>,
-    /// Every field of its record but the payload, as text.
+    /// Every field of its record but the payload, as text. One that has its default is not there.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -41,10 +50,6 @@ impl TaskInfo {
             _ => return None,
         };
         let score = u64::try_from(look.score).unwrap_or_default();
-        let since = match state {
-            TaskState::Pending => Duration::from_micros(score),
-            _ => Duration::from_millis(score),
-        };
         let mut payload = Vec::new();
         let mut fields = BTreeMap::new();
         for (field, value) in look.fields {
@@ -55,6 +60,17 @@ impl TaskInfo {
                 }
             }
         }
+        fn number<T: FromStr>(fields: &BTreeMap<String, String>, name: &str) -> Option<T> {
+            fields.get(name)?.parse().ok()
+        }
+        let priority = number(&fields, "priority").unwrap_or(0);
+        let since = match state {
+            TaskState::Pending => {
+                Duration::from_micros(score) + PRIORITY_HEAD_START * u32::from(priority)
+            }
+            _ => Duration::from_millis(score),
+        };
+        let timeout = number(&fields, "timeout").map_or(TASK_TIMEOUT, Duration::from_millis);
         let holder = look
             .lease
             .split(' ')
@@ -66,10 +82,10 @@ impl TaskInfo {
             state,
             at: UNIX_EPOCH.checked_add(since)?,
             kind: fields.get("kind").cloned().unwrap_or_default(),
-            retried: fields
-                .get("retried")
-                .and_then(|n| n.parse().ok())
-                .unwrap_or(0),
+            retried: number(&fields, "retried").unwrap_or(0),
+            max_retry: number(&fields, "max_retry").unwrap_or(MAX_RETRY),
+            priority,
+            timeout: Some(timeout).filter(|timeout| !timeout.is_zero()),
             server: holder.map(|(_, server)| server.to_owned()),
             payload,
             fields,

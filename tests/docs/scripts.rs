@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use windlass::defaults::PRIORITY_HEAD_START;
+
 use crate::files::{below, text};
 use crate::table::{quoted, rows, section};
 
@@ -129,8 +131,8 @@ fn the_head_start_of_a_priority_is_what_the_docs_say() {
         .split_once("local HEAD_START_US = ")
         .expect("it is set there");
     let micros: u64 = rest.lines().next().unwrap().parse().unwrap();
-    assert_eq!(micros % 1_000_000, 0);
-    let seconds = micros / 1_000_000;
+    let seconds = PRIORITY_HEAD_START.as_secs();
+    assert_eq!(micros, seconds * 1_000_000);
     let doc = format!("each level counts as having waited {seconds} s longer");
     assert!(text("src/task/new_task.rs").contains(&doc), "{doc}");
     let doc = format!("less {seconds} s for each level of priority");

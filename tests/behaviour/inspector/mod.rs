@@ -2,3 +2,4 @@
 
 mod each_state;
 mod odd_fields;
+mod shown;
