@@ -36,12 +36,9 @@ for _, task in ipairs(settle_cancelled(undecided)) do
   decided[#decided + 1] = task
 end
 
-local by_reason, recovered = {}, 0
+local by_reason = {}
 for _, task in ipairs(decided) do
   write_try(task, task.lost, '')
-  if task.lost ~= '' then
-    recovered = recovered + 1
-  end
   by_reason[task.reason] = by_reason[task.reason] or {}
   table.insert(by_reason[task.reason], task.ending)
 end
@@ -50,5 +47,4 @@ for reason, endings in pairs(by_reason) do
 end
 count('processed', #decided)
 count('failed', #decided)
-count('recovered', recovered)
 return outcomes_of(tasks)

@@ -28,16 +28,13 @@ end
 
 local tasks = read_tasks()
 local retried, late, waiting, pending = {}, {}, {}, {}
-local failed, recovered = 0, 0
+local failed = 0
 for n, task in ipairs(settle_cancelled(end_leases(tasks, 'retry', 'pending'))) do
   local record = task.record
   if task.spends_retry then
     table.insert(task.try, 'retried')
     table.insert(task.try, int((finite(record.retried) or 0) + 1))
     failed = failed + 1
-  end
-  if task.lost ~= '' then
-    recovered = recovered + 1
   end
   write_try(task, task.lost, task.undecodable)
   local deadline = wait_deadline(record)
@@ -69,6 +66,5 @@ end
 count('processed', failed)
 count('failed', failed)
 count('retried', #retried)
-count('recovered', recovered)
 count('expired', #late)
 return outcomes_of(tasks)

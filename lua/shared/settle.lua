@@ -89,6 +89,7 @@ local function end_leases(tasks, ...)
   remove_broken('active', broken.missing, broken.malformed)
   erase(superseded, 'superseded')
   count('stale', stale)
+  count('recovered', skew and #ended_ids or 0)
   return ended
 end
 

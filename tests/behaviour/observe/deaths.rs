@@ -172,6 +172,7 @@ async fn each_death_is_told_and_counted_once_as_redis_did_it() {
     assert_eq!((stats.archived, stats.deleted), (dead, 1));
     assert_eq!(totals, (dead, 1));
     assert_eq!((stats.retried, stage.total("retried").await), (1, 1));
+    assert_eq!((stats.recovered, stage.total("recovered").await), (3, 3));
 }
 
 /// What cannot be decoded is told once, too.

@@ -150,7 +150,6 @@ impl Model {
             self.write_failure(ended.id);
             self.count("failed", usize::from(spends));
             self.count("processed", usize::from(spends));
-            self.count("recovered", usize::from(lost.is_some()));
             let due = match delay {
                 0 => self.now_ms(),
                 _ => self.after(delay),
@@ -199,7 +198,6 @@ impl Model {
             self.bury(ended.id, reason.as_str(), true);
             self.count("processed", 1);
             self.count("failed", 1);
-            self.count("recovered", usize::from(lost.is_some()));
         }
         Answer::Settled(answers)
     }
@@ -284,7 +282,8 @@ impl Model {
         tasks: &[Held],
         wanted: impl Fn(usize) -> Became,
     ) -> (Vec<Settled>, Vec<Ended>) {
-        let (mut answers, mut ended, mut stale) = (Vec::new(), Vec::new(), 0);
+        let (mut answers, mut ended) = (Vec::new(), Vec::new());
+        let (mut stale, mut recovered) = (0, 0);
         let mut seen = BTreeSet::new();
         for (at, held) in tasks.iter().enumerate() {
             let id = held.id;
@@ -300,6 +299,7 @@ impl Model {
                 if self.set_aside_if_broken(id, &mut Vec::new()) {
                     answer = Settled::Gone;
                 } else {
+                    recovered += usize::from(Self::skew(by).is_some());
                     if self.tasks[id].superseded {
                         answer = Settled::Done(Became::Superseded);
                         self.erase(id, "superseded");
@@ -313,6 +313,7 @@ impl Model {
             answers.push(answer);
         }
         self.count("stale", stale);
+        self.count("recovered", recovered);
         (answers, ended)
     }
 
